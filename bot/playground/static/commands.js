@@ -1,0 +1,131 @@
+// Slash commands: finding one, filling in its options, autocomplete.
+
+import { act } from "./api.js";
+import { h, iconButton } from "./dom.js";
+import { Suggest } from "./suggest.js";
+import { channelsHere, membersHere, rolesHere, state } from "./store.js";
+
+const SUBCOMMAND = 1, GROUP = 2, INTEGER = 4, BOOLEAN = 5, USER = 6, CHANNEL = 7, ROLE = 8, MENTIONABLE = 9, NUMBER = 10, FILE = 11;
+const AUTOCOMPLETE_MILLISECONDS = 120;
+
+/** All that can be typed: `{path: "runs show", description, options}`. */
+export function leaves(commands) {
+  return commands.filter((command) => command.type === 1).flatMap((command) => leavesOf(command, command.name));
+}
+
+function leavesOf(part, path) {
+  const below = (part.options ?? []).filter((option) => option.type === SUBCOMMAND || option.type === GROUP);
+  if (below.length) return below.flatMap((option) => leavesOf(option, `${path} ${option.name}`));
+  return [{ path, description: part.description, options: part.options ?? [] }];
+}
+
+/** Those that a person may mean, best first. */
+export function matching(all, typed) {
+  const wanted = typed.trim().toLowerCase();
+  const score = (leaf) => (leaf.path.startsWith(wanted) ? 0 : leaf.path.includes(wanted) ? 1 : 2);
+  return all.filter((leaf) => score(leaf) < 2).sort((a, b) => score(a) - score(b) || a.path.localeCompare(b.path));
+}
+
+/** The form of one command; `run(path, options, files)` when sent, `leave()` when given up. */
+export class CommandForm {
+  constructor(leaf, { run, leave }) {
+    Object.assign(this, { leaf, run, leave });
+    this.fields = leaf.options.map((option) => ({ option, control: this.#control(option) }));
+    this.node = h("form", { class: "command-form", "aria-label": `Command ${leaf.path}`, onsubmit: (event) => this.#submit(event) },
+      h("div", { class: "command-head" }, h("strong", {}, `/${leaf.path}`), h("span", {}, leaf.description), iconButton("close", "Leave the command", () => leave())),
+      this.fields.length ? h("div", { class: "command-fields" }, this.fields.map((field) => this.#labelled(field))) : null,
+      h("div", { class: "command-foot" }, h("button", { type: "submit", class: "button primary" }, "Run"), h("span", { class: "subtext" }, "Enter runs it, Escape leaves.")));
+    this.node.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && !event.defaultPrevented) leave();
+    });
+  }
+
+  focus() {
+    (this.fields[0]?.control ?? this.node.querySelector("[type=submit]")).focus();
+  }
+
+  #labelled({ option, control }) {
+    const popup = control.suggest?.list ?? null;
+    return h("label", { class: "field" }, h("span", {}, option.name, option.required ? "" : h("i", {}, " optional")), h("small", {}, option.description), control, popup);
+  }
+
+  #control(option) {
+    const props = { required: option.required, name: option.name };
+    const pick = (items) => h("select", props, h("option", { value: "" }, "–"), items.map(([value, label]) => h("option", { value }, label)));
+    const people = membersHere().map((one) => [one.id, `@${one.name}`]);
+    const roles = rolesHere().map((role) => [role.id, `@${role.name}`]);
+    if (option.choices?.length) return pick(option.choices.map((choice, index) => [String(index), choice.name]));
+    switch (option.type) {
+      case BOOLEAN: return pick([["true", "Yes"], ["false", "No"]]);
+      case USER: return pick(people);
+      case ROLE: return pick(roles);
+      case MENTIONABLE: return pick([...people, ...roles]);
+      case CHANNEL: return pick(channelsHere().map((one) => [one.id, `#${one.name}`]));
+      case FILE: return h("input", { ...props, type: "file" });
+      default: return this.#text(option, props);
+    }
+  }
+
+  #text(option, props) {
+    const numeric = option.type === INTEGER || option.type === NUMBER;
+    const control = h("input", {
+      ...props, type: numeric ? "number" : "text", step: option.type === NUMBER ? "any" : undefined,
+      min: option.min_value, max: option.max_value, minlength: option.min_length, maxlength: option.max_length,
+    });
+    if (option.autocomplete) this.#complete(option, control);
+    return control;
+  }
+
+  /** Ask the bot for choices while the person types; only the newest question counts. */
+  #complete(option, control) {
+    const suggest = new Suggest(control, {
+      label: `Choices for ${option.name}`,
+      take: (item) => {
+        control.value = item.label;
+        control.chosen = { label: item.label, value: item.value };
+      },
+    });
+    let timer = 0;
+    let asked = 0;
+    const askBot = async () => {
+      asked += 1;
+      const mine = asked;
+      const answer = await act("autocomplete", {
+        as: state.me, channel: state.current, name: this.leaf.path, focused: option.name, options: this.#values(true),
+      }).catch(() => ({ choices: [] }));
+      if (mine !== asked || document.activeElement !== control) return;
+      suggest.show(answer.choices.map((choice) => ({ label: choice.name, value: choice.value })));
+    };
+    control.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(askBot, AUTOCOMPLETE_MILLISECONDS);
+    });
+    control.addEventListener("focus", askBot);
+    control.suggest = suggest;
+  }
+
+  /** The options by name; what was left empty is left out, save the one being typed. */
+  #values(typing = false) {
+    const values = {};
+    for (const { option, control } of this.fields) {
+      if (option.type === FILE) continue;
+      if (control.value === "" && !(typing && control === document.activeElement)) continue;
+      values[option.name] = valueOf(option, control, typing);
+    }
+    return values;
+  }
+
+  #submit(event) {
+    event.preventDefault();
+    const files = this.fields.filter(({ option, control }) => option.type === FILE && control.files[0]);
+    this.run(this.leaf.path, this.#values(), files.map(({ option, control }) => ({ name: option.name, file: control.files[0] })));
+  }
+}
+
+function valueOf(option, control, typing) {
+  if (option.choices?.length) return option.choices[Number(control.value)].value;
+  if (control.chosen?.label === control.value) return control.chosen.value;
+  if (option.type === BOOLEAN) return control.value === "true";
+  const numeric = option.type === INTEGER || option.type === NUMBER;
+  return numeric && !typing ? Number(control.value) : control.value;
+}

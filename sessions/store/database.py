@@ -1,0 +1,262 @@
+"""One owner of one SQLite connection.
+
+A unit of work is a plain function over ``sqlite3.Connection``. It runs as a whole, inside one
+transaction, on the connection's own thread. So a transaction can await nothing, two of them never
+mix, a cancelled caller leaves none half open, and each costs one change of threads.
+
+``synchronous=NORMAL``: a killed process loses nothing and the file cannot break; only a power cut
+may take back the last transactions. The exact account that must survive a power cut is the trace,
+which is synced on its own; these tables index it, and one fsync less stands in a turn's way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar, cast
+
+import aiosqlite
+
+from sessions.clock import Clock, timestamp
+from sessions.errors import StoreDamaged, StoreMissing, StoreTooNew, StoreUnavailable
+from sessions.store.copies import keep_copy
+from sessions.store.migrations import MIGRATIONS, Migration, migrate, schema_of
+
+T = TypeVar("T")
+PRIVATE_FILE = 0o600
+DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+OPENING_SECONDS = 300.0
+"""Bound of opening with its check, which reads the whole file; a gigabyte takes a few seconds, and
+its copy before an upgrade as long again."""
+
+
+class _Connection(aiosqlite.Connection):
+    """aiosqlite's connection and thread, with one more door: run a function there."""
+
+    async def call(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        # aiosqlite leaves the types of its own queue open.
+        return cast("T", await self._execute(work, self._conn))  # type: ignore[no-untyped-call]
+
+
+class _Job(Generic[T]):
+    """One transaction on its way to the thread; once given up, it changes nothing there.
+
+    It is looked at again after the wait for the lock, which may end just when the caller's ends.
+    """
+
+    def __init__(self, work: Callable[[sqlite3.Connection], T], *, begin: str) -> None:
+        self._work = work
+        self._begin = begin
+        self.given_up = False
+
+    def __call__(self, db: sqlite3.Connection) -> T:
+        self._check()
+        db.execute(self._begin)
+        try:
+            self._check()
+            result = self._work(db)
+            self._check()
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+        return result
+
+    def _check(self) -> None:
+        if self.given_up:
+            raise sqlite3.OperationalError("given up")
+
+
+class Database:
+    """The open database. Made by ``open_database``; the stores of this package sit on it."""
+
+    def __init__(self, connection: _Connection, *, name: str, patience_seconds: float) -> None:
+        self._connection = connection
+        self._name = name
+        self._patience_seconds = patience_seconds
+        self.closed = False
+
+    async def integrity(self) -> str:
+        """Check the structure of the whole file: ``ok``, or the first fault found."""
+
+        def check(db: sqlite3.Connection) -> str:
+            (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
+            return str(verdict)
+
+        return await self.read(check)
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run ``work`` in a writing transaction, and return once it is committed.
+
+        Raises:
+            StoreUnavailable: locked for longer than the set patience, full disk, or closed. Work
+                that had not begun by then never happens.
+        """
+        return await self._run(_Job(work, begin="BEGIN IMMEDIATE"))
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run ``work`` on one consistent state of the database.
+
+        Raises:
+            StoreUnavailable: as ``write``.
+        """
+        return await self._run(_Job(work, begin="BEGIN DEFERRED"))
+
+    async def clear_log(self) -> bool:
+        """Write everything into the file itself and empty the log beside it.
+
+        What a finished transaction deleted is then in neither of the two.
+
+        Returns:
+            Whether the log is empty; a reader in another process can stand in the way.
+
+        Raises:
+            StoreUnavailable: as ``write``.
+        """
+
+        def empty(db: sqlite3.Connection) -> bool:
+            (busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return not busy
+
+        return await self._within_patience(empty)
+
+    async def _run(self, job: _Job[T]) -> T:
+        try:
+            return await self._within_patience(job)
+        finally:
+            job.given_up = True
+
+    async def _within_patience(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self.closed:
+            raise StoreUnavailable("closed")
+        try:
+            async with asyncio.timeout(self._patience_seconds):
+                return await self._connection.call(work)
+        except TimeoutError as error:
+            raise StoreUnavailable("timeout") from error
+        except sqlite3.Error as error:
+            raise _translated(error, name=self._name) from error
+
+
+@asynccontextmanager
+async def open_database(
+    path: Path,
+    *,
+    clock: Clock,
+    patience_seconds: float,
+    read_only: bool = False,
+    migrations: Sequence[Migration] = MIGRATIONS,
+    durable: bool = False,
+    copied: bool = True,
+) -> AsyncIterator[Database]:
+    """Open a database of a home, checked and brought to this release's schema.
+
+    ``read_only`` is for the shell beside a running bot: nothing is made or changed.
+    ``patience_seconds`` bounds the wait for another process's lock and for each transaction.
+    ``migrations`` is the schema, that of ``inglenook.db`` if none is named. ``durable`` syncs each
+    transaction, for a file in which even a power cut must take nothing back. ``copied`` keeps a
+    copy of the file (``sessions.store.copies``) before an older schema is brought forward.
+
+    Raises:
+        StoreMissing: read-only, and no file or an older schema is there.
+        StoreDamaged: the file fails its check.
+        StoreTooNew: a newer release wrote it.
+        StoreUnavailable: it cannot be opened at all, is locked, or could not be copied.
+    """
+    if not read_only:
+        await asyncio.to_thread(_make_private, path)
+    elif not await asyncio.to_thread(path.is_file):
+        raise StoreMissing("no file", name=path.name)
+    connection = _Connection(_connector(path, patience_seconds, read_only=read_only), 64)
+    try:
+        async with asyncio.timeout(OPENING_SECONDS):
+            await connection
+            check = _Check(
+                path=path,
+                clock=clock,
+                migrations=tuple(migrations),
+                read_only=read_only,
+                durable=durable,
+                copied=copied,
+            )
+            await connection.call(check)
+    except (sqlite3.Error, TimeoutError) as error:
+        await connection.close()
+        raise _translated(error, name=path.name) from error
+    except BaseException:
+        await connection.close()
+        raise
+    database = Database(connection, name=path.name, patience_seconds=patience_seconds)
+    try:
+        yield database
+    finally:
+        database.closed = True
+        await connection.close()
+
+
+def _make_private(path: Path) -> None:
+    """Create the file owner-only, or tighten what is there; SQLite's side files copy its mode."""
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, PRIVATE_FILE)
+    except OSError as error:
+        raise StoreUnavailable(f"open: {error.strerror}") from error
+    try:
+        os.fchmod(descriptor, PRIVATE_FILE)
+    finally:
+        os.close(descriptor)
+
+
+def _connector(
+    path: Path, patience_seconds: float, *, read_only: bool
+) -> Callable[[], sqlite3.Connection]:
+    address = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
+
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(address, uri=True, timeout=patience_seconds, isolation_level=None)
+
+    return connect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Check:
+    """What happens to a connection before anybody uses it."""
+
+    path: Path
+    clock: Clock
+    migrations: tuple[Migration, ...]
+    read_only: bool
+    durable: bool
+    copied: bool
+
+    def __call__(self, db: sqlite3.Connection) -> None:
+        db.execute("PRAGMA foreign_keys = ON")
+        if not self.read_only:
+            (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
+            if verdict != "ok":
+                raise StoreDamaged("quick_check", name=self.path.name)
+        found, known = schema_of(db), self.migrations[-1].number
+        if found > known:
+            raise StoreTooNew(found=found, known=known, name=self.path.name)
+        if self.read_only:
+            if found < known:
+                raise StoreMissing(f"schema {found}", name=self.path.name)
+            return
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute(f"PRAGMA synchronous = {'FULL' if self.durable else 'NORMAL'}")
+        # What somebody deleted is overwritten, not only unlinked.
+        db.execute("PRAGMA secure_delete = ON")
+        if self.copied and 0 < found < known:
+            keep_copy(db, self.path, schema=found)
+        migrate(db, now=timestamp(self.clock.utc_now()), migrations=self.migrations)
+
+
+def _translated(error: sqlite3.Error | TimeoutError, *, name: str) -> StoreUnavailable:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    reason = getattr(error, "sqlite_errorname", "") or type(error).__name__
+    return StoreDamaged(reason, name=name) if code in DAMAGED else StoreUnavailable(reason)

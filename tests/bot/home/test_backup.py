@@ -1,0 +1,150 @@
+"""Copies of a home: whole, checked, and without what is secret."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tarfile
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from bot.home.backup import (
+    MANIFEST,
+    BackupError,
+    BackupErrorCode,
+    backup,
+    main_backup,
+    main_restore,
+    restore,
+)
+from config.homedir import ensure_home
+from sessions.store.migrations import migrate
+
+LINE = '{"seq":1}\n'
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    made = tmp_path / "home"
+    ensure_home(made)
+    for name in ("inglenook.db", "keys.db"):
+        db = sqlite3.connect(made / name, isolation_level=None)
+        migrate(db, now="now")
+        db.execute("INSERT INTO cursors VALUES ('discord:5', 7, 0)")
+        db.close()
+    (made / ".env").write_text("DISCORD_TOKEN=CANARY")
+    run = made / "runs" / "2026-11-29-23-16-35-abcd"
+    run.mkdir(parents=True)
+    (run / "context.jsonl").write_text(LINE + '{"seq":2,"to')
+    return made
+
+
+def test_a_copy_comes_back_as_it_was(home: Path, tmp_path: Path) -> None:
+    """Issue "Life": backup and restore; the rows, the settings, each trace to its last line."""
+    copy, again = tmp_path / "copy.tar.gz", tmp_path / "again"
+    backup(home, copy)
+    restore(copy, again)
+    db = sqlite3.connect(again / "inglenook.db")
+    assert db.execute("SELECT last FROM cursors").fetchone() == (7,)
+    db.close()
+    assert (again / "org.toml").read_bytes() == (home / "org.toml").read_bytes()
+    assert next(again.glob("runs/*/context.jsonl")).read_text() == LINE
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert again.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_running_writer_does_not_stand_in_the_way(home: Path, tmp_path: Path) -> None:
+    """Issue "Life": a consistent copy while running: nothing of an open transaction is in it."""
+    writer = sqlite3.connect(home / "inglenook.db", isolation_level=None)
+    writer.execute("PRAGMA journal_mode = WAL")
+    writer.execute("INSERT INTO cursors VALUES ('discord:6', 8, 0)")
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("INSERT INTO cursors VALUES ('discord:7', 9, 0)")
+    backup(home, tmp_path / "copy.tar.gz")
+    writer.execute("ROLLBACK")
+    writer.close()
+    restore(tmp_path / "copy.tar.gz", tmp_path / "again")
+    db = sqlite3.connect(tmp_path / "again" / "inglenook.db")
+    assert db.execute("SELECT count(*) FROM cursors").fetchone() == (2,)
+    db.close()
+
+
+@pytest.mark.parametrize("keys", [False, True])
+def test_secrets_stay_and_keys_go_only_when_asked(home: Path, tmp_path: Path, keys: bool) -> None:  # noqa: FBT001
+    """The token is never in a copy; the keys of notes are left out by default."""
+    manifest = backup(home, tmp_path / "copy.tar.gz", keys=keys)
+    with tarfile.open(tmp_path / "copy.tar.gz") as tar:
+        names = tar.getnames()
+    assert ".env" not in names
+    assert ("keys.db" in names) is keys
+    assert manifest["keys"] is keys
+
+
+def test_a_home_with_something_in_it_is_not_touched(home: Path, tmp_path: Path) -> None:
+    """A restore never overwrites."""
+    backup(home, tmp_path / "copy.tar.gz")
+    with pytest.raises(BackupError) as caught:
+        restore(tmp_path / "copy.tar.gz", home)
+    assert caught.value.code == BackupErrorCode.HOME_NOT_EMPTY
+    with pytest.raises(BackupError) as caught:
+        backup(home, tmp_path / "copy.tar.gz")
+    assert caught.value.code == BackupErrorCode.TARGET_EXISTS
+
+
+def _rewritten(copy: Path, name: str, data: bytes) -> None:
+    """Change one file of a copy, or add it."""
+    with tarfile.open(copy) as tar:
+        files = {}
+        for entry in tar:
+            opened = tar.extractfile(entry)
+            assert opened is not None
+            files[entry.name] = opened.read()
+    files[name] = data
+    with tarfile.open(copy, mode="w:gz") as tar:
+        for each, content in files.items():
+            entry = tarfile.TarInfo(each)
+            entry.size = len(content)
+            tar.addfile(entry, BytesIO(content))
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "code"),
+    [
+        ("org.toml", b"changed", BackupErrorCode.UNSOUND),
+        ("../outside", b"x", BackupErrorCode.UNSOUND),
+        ("inglenook.db", b"no database", BackupErrorCode.UNSOUND),
+        (MANIFEST, b"{}", BackupErrorCode.UNREADABLE),
+        (
+            MANIFEST,
+            json.dumps({"format": "inglenook-backup-1", "schema": 999, "files": {}}).encode(),
+            BackupErrorCode.TOO_NEW,
+        ),
+    ],
+)
+def test_an_unsound_copy_leaves_nothing_behind(
+    home: Path, tmp_path: Path, name: str, data: bytes, code: BackupErrorCode
+) -> None:
+    """Issue "Life": restore checks; what fails makes no home and no file outside of it."""
+    copy, again = tmp_path / "copy.tar.gz", tmp_path / "new" / "again"
+    backup(home, copy)
+    _rewritten(copy, name, data)
+    with pytest.raises(BackupError) as caught:
+        restore(copy, again)
+    assert caught.value.code == code
+    assert list((tmp_path / "new").iterdir()) == []
+    assert not (tmp_path / "outside").exists()
+
+
+def test_the_shell_says_what_happened(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One plain line, and the exit code."""
+    copy = str(tmp_path / "copy.tar.gz")
+    assert main_backup(home, copy, keys=False) == 0
+    assert "keys.db and .env are not in it" in capsys.readouterr().out
+    assert main_restore(copy, tmp_path / "again") == 0
+    assert main_restore(str(tmp_path / "no.tar.gz"), tmp_path / "other") == 1
+    assert "cannot be read" in capsys.readouterr().err
+    assert main_backup(tmp_path / "nowhere", str(tmp_path / "c2"), keys=False) == 1

@@ -1,0 +1,72 @@
+"""Messages that the library cannot read whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import discord
+import pytest
+
+from bot import ingress
+from bot.odd_messages import read_odd
+from support.discord_messages import State, attachment, make_state, message_payload
+
+ENDLESS: dict[str, object] = {
+    "question": {"text": "Tea?"},
+    "answers": [],
+    "expiry": None,
+    "layout_type": 1,
+}
+WRONG_DAY = {"type": "rich", "title": "x", "timestamp": "some day"}
+
+
+@pytest.fixture
+async def state() -> State:
+    return make_state()
+
+
+def read(state: State, data: dict[str, object]) -> discord.Message:
+    """Read as the bot does."""
+
+    def make(raw: Any) -> discord.Message:  # noqa: ANN401 - Discord's JSON
+        channel: Any = state._get_guild_channel(raw)[0]
+        return discord.Message(state=state, channel=channel, data=raw)
+
+    return read_odd(make, data)
+
+
+@pytest.mark.parametrize(
+    ("fields", "missing"),
+    [
+        ({"poll": ENDLESS}, "poll"),
+        ({"embeds": [WRONG_DAY]}, "embeds"),
+        ({"attachments": [{"id": "1", "filename": "x"}]}, "attachments"),
+        ({"message_snapshots": [{"message": {"content": "x"}}]}, "message snapshots"),
+        ({"message_reference": {"type": 7}}, "message reference"),
+        ({"poll": ENDLESS, "embeds": [WRONG_DAY]}, "poll, embeds"),
+    ],
+)
+async def test_what_cannot_be_read_hides_no_words(
+    state: State, fields: dict[str, object], missing: str
+) -> None:
+    """P12, P05's kind: the words are read, and a line says what is left out."""
+    message = read(state, message_payload("hello", **fields))
+    assert message.content == "hello"
+    (part,) = ingress.read_parts(message)
+    assert part.text == f"(something here cannot be read: {missing})"
+
+
+async def test_what_can_be_read_stays(state: State) -> None:
+    """Only the field that is odd is left out; a message without any is as it came."""
+    whole = message_payload("", attachments=[attachment()])
+    assert [part.name for part in ingress.read_parts(read(state, whole))] == ["message.txt"]
+    parts = ingress.read_parts(read(state, whole | {"poll": ENDLESS}))
+    assert [part.kind for part in parts] == ["attachment", "embed"]
+
+
+async def test_what_has_no_type_is_no_message(state: State) -> None:
+    """P11: nothing is made up; the first fault is told."""
+    data = message_payload("hello", poll=ENDLESS)
+    del data["type"]
+    with pytest.raises(KeyError, match="type"):
+        read(state, data)
