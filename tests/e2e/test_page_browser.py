@@ -209,6 +209,44 @@ async def test_what_is_said_while_the_page_reads_is_shown(house: House) -> None:
     await expect(messages(page)).to_contain_text("Said meanwhile.")
 
 
+async def test_reading_once_more_disturbs_nobody(house: House) -> None:
+    """A conversation read anew keeps the focus and a half-written edit; what changed is shown."""
+    changed = await house.pg.say(BO, HEARTH, "Because.")
+    stays = await house.pg.say(ADA, HEARTH, "Why?")
+    page, first = await house.window.new_page(), asyncio.Event()
+    goes_on = asyncio.Event()
+    reads = 0
+
+    async def second_late(route: Route) -> None:
+        nonlocal reads
+        reads += 1
+        answer = await route.fetch()
+        if reads == 1:
+            await route.fulfill(response=answer)
+            return
+        first.set()
+        await goes_on.wait()
+        text = (await answer.text()).replace("Because.", "Therefore.")
+        await route.fulfill(response=answer, body=text)
+
+    await page.route("**/messages?*", second_late)
+    house.seen.watch(page)
+    await page.goto(f"{house.pg.origin}/playground/#/{ADA_AT_HEARTH}")
+    async with asyncio.timeout(30):
+        await first.wait()  # the feed is open: what was missed meanwhile is being read
+    await page.locator(f"#message-{changed.id}").focus()
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("e")
+    field = page.get_by_label("Edit the message")
+    await field.fill("Why not?")
+    goes_on.set()
+    await expect(page.locator(f"#message-{changed.id}")).to_contain_text("Therefore.")
+    await expect(field).to_be_focused()
+    await expect(field).to_have_value("Why not?")
+    await page.keyboard.press("Escape")
+    await expect(page.locator(f"#message-{stays.id} .text")).to_have_text("Why?")
+
+
 HOSTILE = [
     "<script>document.title='owned'</script>",
     "<img src=x onerror=\"document.title='owned'\">",

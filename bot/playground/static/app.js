@@ -45,7 +45,7 @@ async function sit(id) {
   events.close();
   store.forget();
   closePopup({ focus: false });
-  fill(timeline.list);
+  timeline.clear();
   state.current = null;
   const world = await read("world", id ? { as: id } : {});
   state.me = world.me;

@@ -26,17 +26,43 @@ export class Timeline {
     this.stuck = true;
     /** The conversation that stands in the list; another may be on its way. */
     this.shown = null;
+    /** What each element was drawn from, as JSON. */
+    this.drawn = new WeakMap();
   }
 
-  /** Show the current conversation from what is known. */
+  /**
+   * Show the current conversation from what is known. Read once more, it changes only where it
+   * differs: whoever is in the middle of it keeps the focus, an edit and the place.
+   */
   showAll() {
     this.list.setAttribute("aria-busy", "true");
-    const messages = messagesOf(state.current);
-    fill(this.list, this.#beginning(), messages.map((message) => messageElement(message, this.#actions())));
+    if (this.shown === state.current) this.#showAgain();
+    else this.#showFirst();
+    this.list.setAttribute("aria-busy", "false");
+  }
+
+  /** Take every message off the page. */
+  clear() {
+    fill(this.list);
+    this.shown = null;
+  }
+
+  #showFirst() {
+    fill(this.list, this.#beginning(), messagesOf(state.current).map((message) => this.#draw(message)));
     this.#regroup();
     this.toEnd();
     this.shown = state.current;
-    this.list.setAttribute("aria-busy", "false");
+  }
+
+  #showAgain() {
+    const messages = messagesOf(state.current);
+    const known = new Set(messages.map((message) => message.id));
+    this.drop(this.#nodes().map((node) => node.dataset.id).filter((id) => !known.has(id)));
+    messages.forEach((message) => this.#place(message));
+    this.list.querySelector(".beginning")?.remove();
+    this.list.prepend(this.#beginning() ?? "");
+    this.#regroup();
+    if (this.stuck) this.toEnd();
   }
 
   #beginning() {
@@ -48,22 +74,34 @@ export class Timeline {
 
   /** Put a new or changed message in its place. */
   put(message) {
-    const node = messageElement(message, this.#actions());
-    const old = this.#element(message.id);
-    if (old) {
-      const focused = old.contains(document.activeElement);
-      node.tabIndex = old.tabIndex;
-      old.replaceWith(node);
-      if (focused) node.focus({ preventScroll: true });
-    } else {
-      const after = [...this.list.querySelectorAll(".message")].find((one) => newer(one.dataset.id, message.id));
-      this.list.insertBefore(node, after ?? null);
-      if (this.list.querySelector(".beginning .hint")) fill(this.list.querySelector(".beginning"), this.#beginning().childNodes[0]);
-    }
+    const isNew = this.#place(message);
+    if (this.list.querySelector(".beginning .hint")) fill(this.list.querySelector(".beginning"), this.#beginning().childNodes[0]);
     this.#regroup();
     const mine = message.author.id === state.me || message.interaction_metadata?.user.id === state.me;
-    if (this.stuck || (mine && !old)) this.toEnd();
-    else if (!old) this.jump.hidden = false;
+    if (this.stuck || (mine && isNew)) this.toEnd();
+    else if (isNew) this.jump.hidden = false;
+  }
+
+  /** Put a message where it belongs, and tell whether it is new there; the same again stays. */
+  #place(message) {
+    const old = this.#element(message.id);
+    if (old && this.drawn.get(old) === JSON.stringify(message)) return false;
+    const node = this.#draw(message);
+    if (!old) {
+      this.list.insertBefore(node, this.#nodes().find((one) => newer(one.dataset.id, message.id)) ?? null);
+      return true;
+    }
+    const focused = old.contains(document.activeElement);
+    node.tabIndex = old.tabIndex;
+    old.replaceWith(node);
+    if (focused) node.focus({ preventScroll: true });
+    return false;
+  }
+
+  #draw(message) {
+    const node = messageElement(message, this.#actions());
+    this.drawn.set(node, JSON.stringify(message));
+    return node;
   }
 
   drop(ids) {
@@ -89,6 +127,10 @@ export class Timeline {
     this.list.querySelector(".message:last-of-type")?.focus();
   }
 
+  #nodes() {
+    return [...this.list.querySelectorAll(".message")];
+  }
+
   #element(id) {
     return this.list.querySelector(`#message-${id}`);
   }
@@ -96,7 +138,7 @@ export class Timeline {
   /** Messages of one author in a row share one head; the first of a day names the day. */
   #regroup() {
     let before = null;
-    for (const node of this.list.querySelectorAll(".message")) {
+    for (const node of this.#nodes()) {
       const at = new Date(node.dataset.at);
       const newDay = before?.at.toDateString() !== at.toDateString();
       const follows = before && !newDay && before.author === node.dataset.author && at - before.at < TOGETHER_MILLISECONDS
@@ -106,7 +148,7 @@ export class Timeline {
       else delete node.dataset.day;
       before = { at, author: node.dataset.author, system: node.matches(".system"), ephemeral: node.matches(".ephemeral") };
     }
-    const nodes = [...this.list.querySelectorAll(".message")];
+    const nodes = this.#nodes();
     if (nodes.length && !nodes.some((node) => node.tabIndex === 0)) nodes.at(-1).tabIndex = 0;
   }
 
@@ -127,11 +169,9 @@ export class Timeline {
     page.messages.forEach(putMessage);
     if (!page.more) state.complete.add(here);
     if (state.current !== here) return;
-    const height = this.scroller.scrollHeight;
-    const stuck = this.stuck;
+    const fromEnd = this.scroller.scrollHeight - this.scroller.scrollTop;
     this.showAll();
-    this.stuck = stuck;
-    this.scroller.scrollTop = this.scroller.scrollHeight - height;
+    if (!this.stuck) this.scroller.scrollTop = this.scroller.scrollHeight - fromEnd;
   }
 
   // Moving among messages
@@ -139,7 +179,7 @@ export class Timeline {
   #keys(event) {
     const node = event.target.closest(".message");
     if (!node || event.target !== node || event.ctrlKey || event.metaKey || event.altKey) return;
-    const nodes = [...this.list.querySelectorAll(".message")];
+    const nodes = this.#nodes();
     const at = nodes.indexOf(node);
     const to = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: nodes.length - 1 }[event.key];
     const message = state.messages.get(state.current)?.get(node.dataset.id);
@@ -182,6 +222,9 @@ export class Timeline {
 
   async #menu(message, opener, at) {
     const commands = await attempt(() => read("commands", { as: state.me, channel: message.channel_id })) ?? { commands: [] };
+    // The message may have been drawn anew meanwhile.
+    if (!opener.isConnected) opener = this.#element(message.id);
+    if (!opener) return;
     const apps = message.ephemeral ? [] : commands.commands.filter((command) => command.type === 3);
     menu([...this.#own(message), ...apps.length ? [{ heading: "Apps" }] : [], ...apps.map((command) => ({
       label: command.name, icon: "flame", run: () => this.onCommand("context", this.#about(message, { name: command.name })),
@@ -220,7 +263,8 @@ export class Timeline {
     const text = node?.querySelector(".text");
     if (!text || node.querySelector(".edit-form")) return;
     const field = h("textarea", { rows: 2, "aria-label": "Edit the message", value: readable(message.content) });
-    const leave = () => this.put(state.messages.get(message.channel_id).get(message.id));
+    const form = h("div", { class: "edit-form" }, field, h("p", { class: "subtext" }, "Enter saves, Escape leaves it as it was."));
+    const leave = () => form.replaceWith(text);
     const save = async () => {
       const done = await attempt(() => act("edit", this.#about(message, { content: addressed(field.value) })));
       if (done) {
@@ -239,7 +283,7 @@ export class Timeline {
         save();
       }
     });
-    text.replaceWith(h("div", { class: "edit-form" }, field, h("p", { class: "subtext" }, "Enter saves, Escape leaves it as it was.")));
+    text.replaceWith(form);
     field.focus();
     field.setSelectionRange(field.value.length, field.value.length);
   }
