@@ -5,16 +5,16 @@
 Both lines are durable before what follows them, so that a host killed in the middle of a turn
 leaves behind every call that may have done something, and everything that it told the model. What
 a tool of the engine's gave is written as soon as the engine says so. A call that cannot be written
-down is not carried out (CC "Failure behavior": no trace, no delivery).
+down is not carried out (CC "Failure behavior": no trace, no delivery). Calls that nobody looked at,
+because they were too many, have one line together when the turn is over.
 
 Whatever goes wrong with a call is an answer too: the turn goes on, and nothing was done.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -32,7 +32,14 @@ from sessions.parts import SessionParts
 from sessions.run import Run
 from sessions.tools.call import FAILED, ToolAnswer, ToolCall, ToolTurn
 from sessions.tools.desk import ToolDesk
-from sessions.tools.record import Told, ToolRecord, told_by_host, told_event, tool_event
+from sessions.tools.record import (
+    Told,
+    ToolRecord,
+    told_by_host,
+    told_event,
+    tool_event,
+    unlisted_event,
+)
 from sessions.trace import TraceUnwritable
 from sessions.turn_marks import TurnMarks
 from sessions.turn_memory import TurnMemory
@@ -74,6 +81,8 @@ class TurnTools:
         )
         self._handlers: Mapping[str, _Handler] = {}
         self._calls = 0
+        self._listed = 0
+        """Calls with a line of their own."""
         self.records: list[ToolRecord] = []
 
     @property
@@ -81,12 +90,19 @@ class TurnTools:
         """What tools left for the turn's end."""
         return self._turn.marks
 
-    def desk(self, client: EngineClient) -> AbstractAsyncContextManager[object]:
+    @asynccontextmanager
+    async def desk(self, client: EngineClient) -> AsyncIterator[None]:
         """Answer the model's calls while the turn runs; none if it was shown no tools."""
         if not self._run.engine.tools:
-            return contextlib.nullcontext()
+            yield
+            return
         self._handlers = {**self._others(), **self._memory.handlers()}
-        return ToolDesk(client, self.answer, tool_seconds=self._parts.tool_seconds)
+        desk = ToolDesk(client, self.answer, tool_seconds=self._parts.tool_seconds)
+        try:
+            async with desk:
+                yield
+        finally:
+            await self._trace_unlisted(desk.asked - self._listed)
 
     def _others(self) -> dict[str, _Handler]:
         def bound(answer: Callable[[ToolTurn, ToolCall], Awaitable[ToolAnswer]]) -> _Handler:
@@ -151,7 +167,12 @@ class TurnTools:
             judged_us=judged_us,
             at=self._parts.clock.utc_now(),
         )
-        mark = await self._run.trace.append(event)
+        self._listed += 1  # a write that is cut off is still made
+        try:
+            mark = await self._run.trace.append(event)
+        except TraceUnwritable:
+            self._listed -= 1
+            raise
         self.records.append(ToolRecord(call_id=call.call_id, mark=mark))
         return self.records[-1]
 
@@ -184,6 +205,18 @@ class TurnTools:
             told_event(record.mark, told, run_id=turn.run_id, turn_id=turn.turn_id, at=at)
         )
         self.records[self.records.index(record)] = replace(record, told=told)
+
+    async def _trace_unlisted(self, calls: int) -> None:
+        """Write how many calls of the turn were refused or cut off without a line."""
+        if not calls:
+            return
+        turn, at = self._turn, self._parts.clock.utc_now()
+        event = unlisted_event(calls, run_id=turn.run_id, turn_id=turn.turn_id, at=at)
+        _log.warning("tool.unlisted", calls=calls)
+        try:
+            await self._run.trace.append(event)
+        except TraceUnwritable as error:
+            _log.error("tool.untraced", tool=None, **error.facts)
 
     async def _guarded(self, call: ToolCall, work: Callable[[], Awaitable[_T]]) -> _T | ToolAnswer:
         """Do a step of a call; what goes wrong is its answer."""

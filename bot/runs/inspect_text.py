@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from bot.runs.forms import WIDTH, bare_id, clock, duration, fit, grouped, moment, short
-from bot.runs.tool_text import tool_lines
+from bot.runs.tool_text import tool_lines, unlisted_lines
 from bot.runs.verify_text import verdict_line
 from compiler.blocks import OmissionReason
 from compiler.normalize import one_line
@@ -64,7 +64,9 @@ def _whole_turn(view: RunView, turn: TurnView) -> str:
     if turn.turn_id is None:
         return _turn(turn)
     tools = tool_lines(item for item in view.tools if item.turn_id == turn.turn_id)
-    return "\n".join([_turn(turn), *_calls(view.wire.of_turn(turn.turn_id)), *tools])
+    unlisted = unlisted_lines(item for item in view.unlisted if item.turn_id == turn.turn_id)
+    calls = _calls(view.wire.of_turn(turn.turn_id))
+    return "\n".join([_turn(turn), *calls, *tools, *unlisted])
 
 
 def _in_full(turns: Sequence[TurnView], turn: int | None) -> Sequence[TurnView]:

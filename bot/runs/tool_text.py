@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from sessions.grants import Verdict
-from sessions.review.tool_calls import ToolView
+from sessions.review.tool_calls import ToolView, UnlistedView
 from sessions.tools.table import TOOL_NAMES
 
 _HASH_CHARS: Final = 12
@@ -19,6 +19,12 @@ def tool_lines(calls: Iterable[ToolView]) -> Iterator[str]:
         name = call.tool if call.tool in TOOL_NAMES else "(unknown)"
         rule = "no rule" if call.rule is None else f"rule {call.rule}"
         yield f"  tool {name}  {call.verdict} ({rule})  {_became(call)}"
+
+
+def unlisted_lines(turns: Iterable[UnlistedView]) -> Iterator[str]:
+    """Tell how many more calls there were, which nobody looked at."""
+    for turn in turns:
+        yield f"  tool calls refused unjudged or cut off: {turn.calls:,}"
 
 
 def _became(call: ToolView) -> str:

@@ -19,7 +19,7 @@ from compiler.errors import SafeError
 from compiler.request import ContextPhase, TurnId
 from sessions.clock import parse_timestamp
 from sessions.inbound import Usage
-from sessions.review.tool_calls import view_tools
+from sessions.review.tool_calls import view_tools, view_unlisted
 from sessions.review.views import (
     BlockView,
     BoundaryView,
@@ -113,6 +113,7 @@ def view_run(
         gaps=tuple(item.file for item in events if isinstance(item, GapEvent)),
         wire=view_wire(trace),
         tools=view_tools(events),
+        unlisted=view_unlisted(events),
     )
 
 

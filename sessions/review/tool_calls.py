@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sessions.traces.events import ToldEvent, ToolEvent, TraceEvent
+from sessions.traces.events import ToldEvent, ToolEvent, TraceEvent, UnlistedEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,23 @@ class ToolView:
     """None: the model heard nothing of it."""
     result_chars: int
     result_sha256: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnlistedView:
+    """How many calls of a turn were refused or cut off unjudged."""
+
+    turn_id: str
+    calls: int
+
+
+def view_unlisted(events: Iterable[TraceEvent]) -> tuple[UnlistedView, ...]:
+    """Give the turns of a trace with calls that have no line of their own."""
+    return tuple(
+        UnlistedView(turn_id=event.turn_id, calls=event.calls)
+        for event in events
+        if isinstance(event, UnlistedEvent)
+    )
 
 
 def view_tools(events: Iterable[TraceEvent]) -> tuple[ToolView, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sessions.inbound import Usage
-from sessions.review.tool_calls import ToolView
+from sessions.review.tool_calls import ToolView, UnlistedView
 from sessions.review.wire_calls import WireView
 
 _NO_WIRE: Final = WireView(calls=(), observed=True)
@@ -173,6 +173,8 @@ class RunView:
     house_rules: tuple[RuleView, ...] = ()
     tools: tuple[ToolView, ...] = ()
     """What the model wanted to do, in the order of judging."""
+    unlisted: tuple[UnlistedView, ...] = ()
+    """What it wanted beyond that, and nobody looked at."""
 
     @property
     def usage(self) -> Usage:

@@ -49,6 +49,8 @@ class ToolDesk:
         self._answer = answer
         self._tool_seconds = tool_seconds
         self._calls: set[asyncio.Task[None]] = set()
+        self.asked = 0
+        """All calls so far, also those that were refused without a look at them."""
         self._tasks = asyncio.TaskGroup()
 
     async def __aenter__(self) -> Self:
@@ -69,6 +71,7 @@ class ToolDesk:
         await self._tasks.__aexit__(None, None, None)
 
     def _take(self, request: HostRequest) -> None:
+        self.asked += 1
         if len(self._calls) >= MAX_OPEN:
             self._channel.answer_host(request, encode_answer(_call_of(request), _TOO_MANY))
             return

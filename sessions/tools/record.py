@@ -16,7 +16,7 @@ from sessions.clock import timestamp
 from sessions.gateway import Ruling
 from sessions.pi.protocol import ToolResult
 from sessions.tools.call import ToolAnswer, ToolCall
-from sessions.traces.events import ToldEvent, ToolEvent, TraceMark
+from sessions.traces.events import ToldEvent, ToolEvent, TraceMark, UnlistedEvent
 from sessions.traces.forms import TracedMark, clean
 
 LABEL_CHARS = 200
@@ -92,6 +92,11 @@ def told_event(
         result_chars=told.chars,
         result_sha256=told.sha256,
     )
+
+
+def unlisted_event(calls: int, *, run_id: RunId, turn_id: TurnId, at: datetime) -> UnlistedEvent:
+    """Write how many calls of a turn have no line of their own."""
+    return UnlistedEvent(ts=timestamp(at), run_id=run_id, turn_id=clean(turn_id), calls=calls)
 
 
 def told_events(

@@ -12,6 +12,7 @@ of it for a line end.
 ``unobserved`` a process whose model calls nobody saw but the engine
 ``tool``       one call of a tool: what was asked and what the host said, before anything is done
 ``told``       what the model was told of a call: how big it was, and its hash
+``unlisted``   how many calls of a turn have no line of their own
 ``outcome``    how a turn ended
 ``ended``      the session is over
 ``gap``        a torn last line was found at opening and set aside
@@ -202,6 +203,19 @@ class ToldEvent(_Line):
     result_sha256: Sha256
 
 
+class UnlistedEvent(_Line):
+    """Calls of a turn without a line of their own: none of them was carried out.
+
+    They were too many, at once or in one turn, were cut off before they were judged, or their line
+    could not be written. Written once, when the turn is over, so that a flood of calls is no flood
+    of lines.
+    """
+
+    event: Literal["unlisted"] = "unlisted"
+    turn_id: str
+    calls: Annotated[int, Field(ge=1)]
+
+
 class UnobservedEvent(_Line):
     """A process that asks its provider directly: its model calls are not in this trace."""
 
@@ -248,6 +262,7 @@ TraceEvent: TypeAlias = (
     | WireEvent
     | ToolEvent
     | ToldEvent
+    | UnlistedEvent
     | UnobservedEvent
     | OutcomeEvent
     | EndedEvent

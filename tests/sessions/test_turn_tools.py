@@ -296,6 +296,55 @@ async def test_a_model_that_has_lost_its_way_is_stopped(
         assert len(hands.turns) == 2
 
 
+async def test_calls_that_nobody_looked_at_are_counted_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue "Gateway": each call is on record, and a flood of them is no flood of lines.
+
+    Counted are those beyond what is worked on at once, those beyond what a turn may call, and those
+    that were cut off before they were judged; a turn without any has no such line.
+    """
+    monkeypatch.setattr("sessions.turn_tools.MOST_CALLS", 2)
+    async with armed(tmp_path) as hands:
+        world, judging = hands.world, asyncio.Event()
+
+        async def slow_once(*_: object) -> frozenset[str]:
+            if not judging.is_set():
+                judging.set()
+                await asyncio.Event().wait()
+            return frozenset()
+
+        monkeypatch.setattr(world.parts.rules, "prohibited_tools", slow_once)
+        async with world.registry() as registry:
+            world.engine.behave = hold
+            ticket = registry.submit(inbound(1))
+            await asyncio.wait_for(world.engine.prompted.wait(), 30)
+            client = world.engine.last
+            client.call("reply")
+            await asyncio.wait_for(judging.wait(), 30)
+            client.call("reply")
+            await eventually(lambda: len(client.tool_answers) == 1)
+            client.call("reply")
+            await eventually(lambda: len(client.tool_answers) == 2)
+            monkeypatch.setattr("sessions.tools.desk.MAX_OPEN", 1)
+            client.call("bash", builtin=True)
+            assert [each.get("ok") for each in client.tool_answers] == [True, False, None]
+            client.reply("Done.")
+            await ticket.outcome()
+            run_id = only_run(registry)
+            monkeypatch.setattr("sessions.tools.desk.MAX_OPEN", 2)
+            await hands.turn(registry, ("reply", False))
+    lines = world.trace(run_id)
+    assert [each["turn_id"] for each in lines if each["event"] == "tool"] == [
+        "discord:message:1",
+        "discord:message:2",
+    ]
+    unlisted = [(each["turn_id"], each["calls"]) for each in lines if each["event"] == "unlisted"]
+    assert unlisted == [("discord:message:1", 3)]
+    report = verify(tmp_path / "runs" / run_id / "context.jsonl")
+    assert report.ok, report.problems
+
+
 async def test_the_log_names_only_tools_that_were_shown(tmp_path: Path) -> None:
     """Privacy: what the engine calls a tool may be anybody's words."""
     async with armed(tmp_path) as hands, hands.world.registry() as registry:

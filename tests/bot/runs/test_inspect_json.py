@@ -36,7 +36,7 @@ async def test_the_keys_of_every_form(tmp_path: Path) -> None:
     assert set(shown) == {
         "run_id", "imp", "surface", "place", "channel_id", "is_dm", "started_at", "ended_at",
         "end_reason", "start", "route_key", "boundaries", "turns", "resumed_at", "gaps", "usage",
-        "verified", "trace", "wire", "house_rules", "tools",
+        "verified", "trace", "wire", "house_rules", "tools", "unlisted",
     }  # fmt: skip
     assert set(shown["turns"][0]) == {
         "number", "turn_id", "user_id", "compilation", "outcome", "error_code", "reply_sha256",

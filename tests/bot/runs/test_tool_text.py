@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from inline_snapshot import snapshot
 
-from bot.runs.tool_text import tool_lines
-from sessions.review.tool_calls import ToolView
+from bot.runs.tool_text import tool_lines, unlisted_lines
+from sessions.review.tool_calls import ToolView, UnlistedView
 
 CALL = ToolView(
     turn_id="turn",
@@ -42,4 +42,12 @@ def test_each_call_is_a_line_without_its_words() -> None:
             "  tool ls  deny (no rule)  not done",
             "  tool (unknown)  deny (no rule)  not done",
         ]
+    )
+
+
+def test_calls_that_nobody_looked_at_are_told_by_their_number() -> None:
+    """A flood of calls is one line, of any size."""
+    flood = (UnlistedView(turn_id="turn", calls=12_000),)
+    assert list(unlisted_lines(flood)) == snapshot(
+        ["  tool calls refused unjudged or cut off: 12,000"]
     )
