@@ -92,7 +92,7 @@ TESTED_BY = {
     "bot/loop_guard.py": "tests/e2e/test_talk.py",
     "bot/memory/texts.py": "tests/bot/cogs/test_memory.py",
     "bot/playground/__main__.py": "tests/bot/playground/test_main.py",
-    "bot/playground/entities.py": "tests/bot/playground/test_world.py",
+    "bot/playground/entities.py": "tests/bot/playground/world/test_state.py",
     "bot/engine_around.py": "tests/bot/metrics/test_figures.py",
     "bot/parcels.py": "tests/e2e/test_hands.py",
     "bot/outlooks.py": "tests/bot/test_app.py",

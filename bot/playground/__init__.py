@@ -46,17 +46,22 @@ Trouble, on request::
     pg.intents_allowed &= ~(1 << 15)                 # the content intent closes with 4014
     Playground(clock=...)                            # moves expiry of answers, tokens and files
 
-Map: ``world`` the state, ``entities`` the things in it, ``payloads`` their JSON; ``applications``
-its bots, ``talk`` with ``drafts``, ``mentions`` and ``reactions`` its messages, ``commands``,
-``interactions`` with ``stages``, ``checks`` of forms; ``people``, ``invoking`` with
-``invocation``, ``watch`` for acting and waiting; ``rest`` with ``routes_*`` and ``bodies``,
-``gateway`` with ``connection`` for a bot's two sides; ``faults`` and ``ratelimit``; ``server``
-wires them, ``pointing`` leads discord.py there. Beside them live the chat page (``page*``) and the
-two model endpoints (``embedded_*``, ``scripted_model`` with ``model_*``).
+Map, from the bottom up; no module imports from below its line::
+
+    ids  entities  errors       ids, the things that all speak of, and Discord's refusals
+    world                       the state, and its JSON
+    ratelimit  faults           what goes wrong on request
+    messages  applications      what is said; the bots, their commands and interactions
+    people  rest  gateway       three ways in: people's, and a bot's two
+    server                      wires them (``pointing`` leads discord.py there)
+    page                        the chat page, over a server
+
+Beside it two model endpoints: ``embedded_model`` with ``embedded_server``, a real one, and
+``scripted_model``, which says ``model_wire``'s values in the forms of ``dialects``.
 
 Simplified, and so not to be relied on: no voice, invites, audit log, custom emojis and stickers; no
-webhooks but those of interactions; permissions are those in ``permissions``; an API token is never
-reset; rate limits are counted over all bots, and in a server the chat page offers the first one's
-commands alone. Two things surprise and are Discord's own: white space around a bot's text is
+webhooks but those of interactions; permissions are those in ``world.permissions``; an API token is
+never reset; rate limits are counted over all bots, and in a server the chat page offers the first
+one's commands alone. Two things surprise and are Discord's own: white space around a bot's text is
 trimmed, and in a DM ``default_member_permissions`` hides nothing.
 """

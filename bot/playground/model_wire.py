@@ -1,16 +1,15 @@
-"""What a model endpoint says on the wire, in OpenAI's Chat Completions form.
+"""What is asked of a model and what it answers, whichever form it was asked in; pure.
 
-Pure: a request's body in, server-sent events out. The server is in ``scripted_model``.
+The forms are in ``dialects``, the server in ``scripted_model``.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 CHARS_PER_TOKEN = 4
 """The token of the scripted model: a fixed number of characters, so that figures are exact."""
@@ -57,14 +56,6 @@ class WireAnswer:
     figures: Figures | None = None
 
 
-def read_messages(body: Mapping[str, Any]) -> tuple[ChatMessage, ...]:
-    """Read the messages of a request; parts that are no text are left out."""
-    return tuple(
-        ChatMessage(role=str(message.get("role", "")), text=text_of(message.get("content")))
-        for message in body.get("messages") or ()
-    )
-
-
 def text_of(content: object) -> str:
     """Join the text parts of a message's content."""
     if isinstance(content, str):
@@ -87,46 +78,6 @@ def common_prefix_chars(text: str, others: Sequence[str]) -> int:
     return best
 
 
-def stream_chunks(answer: WireAnswer) -> Iterator[bytes]:
-    """Give the events of one streamed answer, the first one being the role.
-
-    Without ``finish`` the stream ends like a broken one: no reason, no figures, no ``[DONE]``.
-    """
-
-    def event(delta: Mapping[str, Any], reason: str | None = None) -> bytes:
-        choice = {"index": 0, "delta": delta, "finish_reason": reason}
-        return _sse({**_head(answer, "chat.completion.chunk"), "choices": [choice]})
-
-    yield event({"role": "assistant", "content": ""})
-    if answer.thinking:
-        yield event({"reasoning_content": answer.thinking})
-    for text in answer.texts:
-        yield event({"content": text})
-    for index, call in enumerate(answer.tools):
-        yield event({"tool_calls": [{"index": index, **_tool(call, answer.answer_id, index)}]})
-    if answer.finish is None:
-        return
-    yield event({}, answer.finish)
-    if answer.figures is not None:
-        head = _head(answer, "chat.completion.chunk")
-        yield _sse({**head, "choices": [], "usage": _usage(answer.figures)})
-    yield b"data: [DONE]\n\n"
-
-
-def whole_answer(answer: WireAnswer) -> dict[str, Any]:
-    """Give the answer to a request that did not ask for a stream."""
-    message: dict[str, Any] = {"role": "assistant", "content": "".join(answer.texts)}
-    if answer.tools:
-        message["tool_calls"] = [
-            _tool(call, answer.answer_id, index) for index, call in enumerate(answer.tools)
-        ]
-    told = {
-        **_head(answer, "chat.completion"),
-        "choices": [{"index": 0, "message": message, "finish_reason": answer.finish}],
-    }
-    return told if answer.figures is None else {**told, "usage": _usage(answer.figures)}
-
-
 def _shared(left: str, right: str, low: int) -> int:
     """Find the shared length by halving; slices compare at memory speed."""
     high = min(len(left), len(right))
@@ -137,29 +88,3 @@ def _shared(left: str, right: str, low: int) -> int:
         else:
             high = middle - 1
     return low
-
-
-def _head(answer: WireAnswer, kind: str) -> dict[str, Any]:
-    # No clock: the same script gives the same bytes.
-    return {"id": answer.answer_id, "object": kind, "created": 0, "model": answer.model}
-
-
-def _tool(call: ToolCall, answer_id: str, index: int) -> dict[str, Any]:
-    return {
-        "id": call.call_id or f"call-{answer_id}-{index}",
-        "type": "function",
-        "function": {"name": call.name, "arguments": json.dumps(dict(call.arguments))},
-    }
-
-
-def _usage(figures: Figures) -> dict[str, Any]:
-    return {
-        "prompt_tokens": figures.prompt,
-        "completion_tokens": figures.completion,
-        "total_tokens": figures.prompt + figures.completion,
-        "prompt_tokens_details": {"cached_tokens": figures.cached},
-    }
-
-
-def _sse(payload: Mapping[str, Any]) -> bytes:
-    return b"data: " + json.dumps(payload).encode() + b"\n\n"

@@ -1,6 +1,6 @@
 """A model endpoint that says what a script tells it, for tests and the benchmark.
 
-It speaks OpenAI's two forms and Anthropic's on loopback (``model_dialects``), records each request,
+It speaks OpenAI's two forms and Anthropic's on loopback (``dialects``), records each request,
 and reports token figures that follow from the request alone. Without a script it answers
 ``You said: <the last user message>``::
 
@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, assert_never
 
 from aiohttp import web
 
-from bot.playground.model_dialects import COMPLETIONS, DIALECTS, Dialect
+from bot.playground.dialects.completions import whole_answer
+from bot.playground.dialects.forms import COMPLETIONS, DIALECTS, Dialect
 from bot.playground.model_wire import (
     CHARS_PER_TOKEN,
     ChatMessage,
@@ -35,7 +36,6 @@ from bot.playground.model_wire import (
     WireAnswer,
     common_prefix_chars,
     count_tokens,
-    whole_answer,
 )
 
 if TYPE_CHECKING:

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Self
 
 from aiohttp import web
 
-from bot.playground.applications import Application, Applications
-from bot.playground.commands import Registry
+from bot.playground.applications.bots import Application, Applications
+from bot.playground.applications.commands import Registry
+from bot.playground.applications.interactions import Desk
 from bot.playground.faults import Faults
-from bot.playground.gateway import Gateway
-from bot.playground.interactions import Desk
-from bot.playground.invoking import Invoking
-from bot.playground.payloads import message_event
-from bot.playground.people import People
-from bot.playground.reactions import Reactions
-from bot.playground.rest import API, BODY_LIMIT_BYTES, Request, Rest, Side
-from bot.playground.routes_channels import ChannelRoutes
-from bot.playground.routes_commands import CommandRoutes
-from bot.playground.routes_messages import MessageRoutes
-from bot.playground.talk import Talk
-from bot.playground.watch import WAIT_SECONDS, Watch
-from bot.playground.world import World, default_world
+from bot.playground.gateway.sessions import Gateway
+from bot.playground.messages.reactions import Reactions
+from bot.playground.messages.talk import Talk
+from bot.playground.people.invoking import Invoking
+from bot.playground.people.saying import People
+from bot.playground.people.watch import WAIT_SECONDS, Watch
+from bot.playground.rest.channels import ChannelRoutes
+from bot.playground.rest.commands import CommandRoutes
+from bot.playground.rest.frame import API, BODY_LIMIT_BYTES, Request, Rest, Side
+from bot.playground.rest.messages import MessageRoutes
+from bot.playground.world.payloads import message_event
+from bot.playground.world.state import World, default_world
 
 if TYPE_CHECKING:
     import asyncio
@@ -46,7 +46,7 @@ SHUTDOWN_SECONDS = 1.0
 class Playground:
     """A local Discord; use it with ``async with``.
 
-    People's acts and what they see are methods of the object itself: those of ``people.People``
+    People's acts and what they see are methods of the object itself: those of ``saying.People``
     (``say``, ``edit``, ``wait_for_message`` ...), ``invoking.Invoking`` (``slash``, ``click`` ...)
     and ``watch.Watch`` (``subscribe``, ``wait_for``, ``until``).
     """
@@ -66,7 +66,7 @@ class Playground:
             port: the loopback port; 0 takes a free one.
             clock: wall clock in seconds, for ids, times and expiry of interactions and files.
             token: the bot's token; a random one unless given.
-            world: the world; ``world.default_world()`` unless given.
+            world: the world; ``state.default_world()`` unless given.
             extend: each is called with the application before it starts, to add routes.
         """
         self._port = port

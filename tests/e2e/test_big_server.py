@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.playground import payloads
 from bot.playground.entities import Guild, Payload
-from bot.playground.gateway import Gateway
+from bot.playground.gateway.sessions import Gateway
 from bot.playground.ids import ADA, CY, EMBER, HELPERS, ORCHARD
 from bot.playground.scripted_model import ScriptedModel
 from bot.playground.server import Playground
-from bot.playground.world import World
+from bot.playground.world import payloads
+from bot.playground.world.state import World
 from support.app_world import running
 
 pytestmark = pytest.mark.slow

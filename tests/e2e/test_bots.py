@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 import aiohttp
 
-from bot.playground import interactions
-from bot.playground.applications import Application
+from bot.playground.applications import interactions
+from bot.playground.applications.bots import Application
 from bot.playground.entities import Message
 from bot.playground.ids import ADA, BO, EMBER, HEARTH, ORCHARD, WORKSHOP
 from bot.playground.scripted_model import ScriptedModel

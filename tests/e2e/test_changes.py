@@ -17,9 +17,9 @@ from bot.playground.entities import Message
 from bot.playground.faults import SEND
 from bot.playground.ids import ADA, BO, CY, DEE, DIRECT, EMBER, HEARTH, ORCHARD, PIER
 from bot.playground.model_wire import ToolCall
-from bot.playground.permissions import Permission
 from bot.playground.scripted_model import Answer, Hang, ScriptedModel
 from bot.playground.server import Playground
+from bot.playground.world.permissions import Permission
 from support.app_world import AppWorld, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]

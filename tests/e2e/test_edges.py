@@ -15,9 +15,9 @@ from structlog.testing import capture_logs
 
 from bot.playground.entities import Message
 from bot.playground.ids import ADA, BO, CY, EMBER, HARBOUR, HEARTH, HELPERS, PIER
-from bot.playground.payloads import guild_create
 from bot.playground.scripted_model import Answer, Hang, ScriptedModel
 from bot.playground.server import Playground
+from bot.playground.world.payloads import guild_create
 from config.homedir import DATABASE_FILE
 from support.app_world import AppWorld, running
 from support.session_world import eventually

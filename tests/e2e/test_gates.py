@@ -19,9 +19,9 @@ from bot.permissions import OWNERS_ONLY
 from bot.playground.entities import Message
 from bot.playground.ids import ADA, BO, CY, DEE, DIRECT, EMBER, HEARTH, KINDLING, ORCHARD, WORKSHOP
 from bot.playground.model_wire import ToolCall
-from bot.playground.permissions import Permission
 from bot.playground.scripted_model import Answer, ScriptedModel
 from bot.playground.server import Playground
+from bot.playground.world.permissions import Permission
 from compiler.request import (
     ChannelId,
     GuildId,

@@ -16,7 +16,7 @@ from bot.live_answer import WORKING
 from bot.playground.entities import Message
 from bot.playground.faults import SEND
 from bot.playground.ids import ADA, BO, CY, EMBER, HEARTH, PIER, WORKSHOP
-from bot.playground.rest import Request
+from bot.playground.rest.frame import Request
 from bot.playground.scripted_model import Answer, Hang, ScriptedModel
 from bot.playground.server import Playground
 from bot.stop_button import NOT_YOURS, OVER

@@ -17,9 +17,9 @@ from bot.leftovers import INTERRUPTED
 from bot.playground.entities import Message
 from bot.playground.faults import SEND
 from bot.playground.ids import ADA, BO, CY, DIRECT, EMBER, HEARTH, KINDLING, WORKSHOP
-from bot.playground.permissions import Permission
 from bot.playground.scripted_model import Answer, ScriptedModel
 from bot.playground.server import Playground
+from bot.playground.world.permissions import Permission
 from bot.threshold import LEFT_OUT
 from support.app_world import AppWorld, running
 from support.session_world import eventually

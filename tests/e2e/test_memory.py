@@ -22,8 +22,8 @@ from bot.memory import texts
 from bot.memory.desk import SIGN
 from bot.playground.entities import Message
 from bot.playground.ids import ADA, BO, CY, DEE, DIRECT, EMBER, HEARTH, KINDLING, PIER
-from bot.playground.invoking import InteractionResult
 from bot.playground.model_wire import ToolCall
+from bot.playground.people.invoking import InteractionResult
 from bot.playground.scripted_model import Answer, ModelRequest, ScriptedModel
 from bot.playground.server import Playground
 from sessions.memory.results import NotFound

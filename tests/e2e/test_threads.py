@@ -15,7 +15,7 @@ import pytest
 from bot.leftovers import INTERRUPTED
 from bot.playground.entities import Channel, Message
 from bot.playground.ids import ADA, BO, CY, DIRECT, EMBER, HEARTH, ORCHARD, PIER, WORKSHOP
-from bot.playground.routes_messages import ONE
+from bot.playground.rest.messages import ONE
 from bot.playground.scripted_model import Hang, ScriptedModel
 from bot.playground.server import Playground
 from support.app_world import AppWorld, running

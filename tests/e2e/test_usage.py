@@ -11,8 +11,8 @@ from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
 from bot.playground.ids import ADA, BO, CY, DEE, DIRECT, EMBER, HEARTH
-from bot.playground.invoking import InteractionResult
 from bot.playground.model_wire import ToolCall
+from bot.playground.people.invoking import InteractionResult
 from bot.playground.scripted_model import Answer, ScriptedModel
 from bot.playground.server import Playground
 from support.app_world import ANSWER_SECONDS, AppWorld, running

@@ -23,10 +23,10 @@ from discord.backoff import ExponentialBackoff
 from bot import client
 from bot.app import Wiring, serve
 from bot.host import Host
-from bot.playground import interactions
+from bot.playground.applications import interactions
 from bot.playground.entities import Channel, Message
 from bot.playground.ids import ADA, DIRECT, EMBER, ORCHARD
-from bot.playground.invoking import InteractionResult
+from bot.playground.people.invoking import InteractionResult
 from bot.playground.pointing import pointed_at
 from bot.playground.scripted_model import ScriptedModel
 from bot.playground.server import Playground

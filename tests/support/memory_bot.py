@@ -15,7 +15,7 @@ from bot.delivery import Delivery
 from bot.memory.desk import MemoryDesk
 from bot.playground.entities import Message
 from bot.playground.ids import ADA, BO, CY, DIRECT, EMBER, ORCHARD
-from bot.playground.invoking import InteractionResult
+from bot.playground.people.invoking import InteractionResult
 from bot.playground.pointing import pointed_at
 from bot.playground.server import Playground
 from compiler.request import (

@@ -9,9 +9,9 @@ import pytest
 
 from bot.cogs.memory_menus import FORGET, REMEMBER
 from bot.memory import texts
-from bot.playground.drafts import Draft
 from bot.playground.entities import Upload
 from bot.playground.ids import ADA, BO, CY, DEE, DIRECT, EMBER, HEARTH
+from bot.playground.messages.drafts import Draft
 from bot.playground.server import Playground
 from compiler.request import MessageId, RunId, TurnId
 from support.memory_bot import MemoryBot, memory_bot

@@ -16,9 +16,9 @@ import pytest
 from bot.client import InglenookBot
 from bot.cogs.runs import Runs, choice_label
 from bot.permissions import OWNERS_ONLY
-from bot.playground.drafts import Draft
 from bot.playground.entities import Message
 from bot.playground.ids import ADA, BO, CY, DIRECT, HEARTH
+from bot.playground.messages.drafts import Draft
 from bot.playground.pointing import pointed_at
 from bot.playground.server import Playground
 from bot.runs.book import RunBook, open_book

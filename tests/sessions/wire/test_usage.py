@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.playground.model_dialects import DIALECTS, Dialect
+from bot.playground.dialects.forms import DIALECTS, Dialect
 from bot.playground.model_wire import Figures, WireAnswer
 from sessions.wire.usage import (
     HEAD_BYTES,
