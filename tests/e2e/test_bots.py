@@ -17,6 +17,7 @@ from bot.playground.scripted_model import ScriptedModel
 from bot.playground.server import Playground
 from config.homedir import ensure_home, write_private
 from support.app_world import ANSWER_SECONDS
+from support.free_ports import free_port
 from support.run_process import SECONDS, ended, line_of, rest_of, run_process
 
 SCRIBE = "You are the scribe."
@@ -125,11 +126,10 @@ async def both_at_work(house: House) -> None:
 
 
 async def test_each_answers_in_its_own_channel_and_one_token_for_two_is_refused(
-    tmp_path: Path, unused_tcp_port_factory: object
+    tmp_path: Path,
 ) -> None:
     """Issue "Set up": several imps, a token each; one for both is refused before anything runs."""
-    assert callable(unused_tcp_port_factory)
-    ports = (unused_tcp_port_factory(), unused_tcp_port_factory())
+    ports = (free_port(), free_port())
     ensure_home(tmp_path)
     (tmp_path / "imps" / "scribe").mkdir()
     (tmp_path / "imps" / "scribe" / "identity.md").write_text(SCRIBE)

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import json
-import socket
 import sqlite3
 from pathlib import Path
 
 import aiohttp
 import pytest
 
+from bot.metrics import health
 from bot.playground.ids import ADA, BO, DIRECT, EMBER, HEARTH
 from bot.playground.scripted_model import ScriptedModel
 from bot.playground.server import Playground
 from config.homedir import DATABASE_FILE
-from support.app_world import running
+from support.app_world import ANSWER_SECONDS, running
+from support.free_ports import free_port
 
 pytestmark = pytest.mark.slow
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def read(port: int, path: str) -> tuple[int, str]:
@@ -33,9 +28,12 @@ async def read(port: int, path: str) -> tuple[int, str]:
         return answer.status, await answer.text()
 
 
-async def test_figures_and_health_of_a_bot_at_work(tmp_path: Path) -> None:
+async def test_figures_and_health_of_a_bot_at_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Issue "Metrics and health": turns, starts and refusals are counted, nobody is named; a locked
     database is not ready, and ready again when the lock is gone (P24)."""
+    monkeypatch.setattr(health, "TRIAL_SECONDS", ANSWER_SECONDS)  # of a machine that stands still
     home, port = tmp_path / "home", free_port()
     async with (
         Playground() as pg,

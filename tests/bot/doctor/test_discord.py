@@ -19,6 +19,7 @@ from bot.doctor.discord import (
 from bot.doctor.results import Verdict
 from bot.playground.server import Playground
 from config.settings import Settings
+from support.free_ports import free_port
 
 CONTENT_INTENT = 1 << 15
 
@@ -57,8 +58,8 @@ async def test_a_switched_off_intent_names_the_switch() -> None:
     assert '"Message Content Intent"' in checks[1].advice
 
 
-async def test_discord_out_of_reach(unused_tcp_port: int) -> None:
-    checks = await check_discord(_settings(f"http://127.0.0.1:{unused_tcp_port}", "t"))
+async def test_discord_out_of_reach() -> None:
+    checks = await check_discord(_settings(f"http://127.0.0.1:{free_port()}", "t"))
     assert checks[0].verdict is Verdict.FAIL
     assert "does not answer" in checks[0].summary
 

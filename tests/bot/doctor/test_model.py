@@ -10,6 +10,7 @@ from bot.playground.scripted_model import Answer, HttpError, ScriptedModel
 from compiler.request import RunId, TurnId
 from sessions.inbound import OutcomeKind, TurnOutcome
 from sessions.limits import EngineSettings
+from support.free_ports import free_port
 from support.pi_world import INSTALL, LIMITS, engine_for
 
 
@@ -42,8 +43,8 @@ async def test_a_failing_provider_is_asked_once() -> None:
     assert check.verdict is Verdict.FAIL
 
 
-async def test_a_model_out_of_reach(unused_tcp_port: int) -> None:
-    engine = engine_for(f"http://127.0.0.1:{unused_tcp_port}/v1")
+async def test_a_model_out_of_reach() -> None:
+    engine = engine_for(f"http://127.0.0.1:{free_port()}/v1")
     check = await check_model(engine, INSTALL, {}, LIMITS)
     assert check.verdict is Verdict.FAIL
     assert "does not answer" in check.summary

@@ -15,6 +15,7 @@ from config.settings import Settings
 from config.toml_edit import set_keys
 from sessions.limits import EngineSettings
 from sessions.wire.upstream import PROVIDERS
+from support.free_ports import free_port
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -47,7 +48,7 @@ def test_what_cannot_be_used_is_named() -> None:
         check_variable("sk-1234")
 
 
-async def test_a_server_is_asked_for_its_models(unused_tcp_port: int) -> None:
+async def test_a_server_is_asked_for_its_models() -> None:
     async with ScriptedModel() as model:
         assert await asyncio.to_thread(models_at, model.url, "k") == ("scripted",)
-    assert await asyncio.to_thread(models_at, f"http://127.0.0.1:{unused_tcp_port}/v1", "") == ()
+    assert await asyncio.to_thread(models_at, f"http://127.0.0.1:{free_port()}/v1", "") == ()

@@ -36,6 +36,7 @@ from config.coherence import find_incoherent
 from config.homedir import ensure_home
 from config.settings import LogSettings, Settings
 from sessions.limits import EngineSettings
+from support.free_ports import free_port
 from support.run_process import SECONDS, ended, line_of, rest_of, run_process
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -175,18 +176,19 @@ async def _opened(port: int) -> AsyncIterator[Playground]:
         yield await open_playground(stack, port, "banner")
 
 
-async def test_the_page_is_served_at_the_port_asked_for(unused_tcp_port: int) -> None:
-    async with _opened(unused_tcp_port) as pg, aiohttp.ClientSession() as http:
-        assert pg.port == unused_tcp_port
+async def test_the_page_is_served_at_the_port_asked_for() -> None:
+    port = free_port()
+    async with _opened(port) as pg, aiohttp.ClientSession() as http:
+        assert pg.port == port
         async with http.get(f"{pg.origin}/") as response:
             assert response.status == 200
             assert "text/html" in response.headers["Content-Type"]
 
 
-async def test_a_taken_port_that_was_asked_for_is_told(unused_tcp_port: int) -> None:
-    async with _opened(unused_tcp_port):
-        with pytest.raises(PortTaken, match=str(unused_tcp_port)):
-            async with _opened(unused_tcp_port):
+async def test_a_taken_port_that_was_asked_for_is_told() -> None:
+    async with _opened(0) as pg:
+        with pytest.raises(PortTaken, match=str(pg.port)):
+            async with _opened(pg.port):
                 pass
 
 
@@ -203,13 +205,11 @@ async def test_another_port_is_taken_when_the_usual_one_is() -> None:
             assert pg.port not in {0, DEFAULT_PORT}
 
 
-async def test_the_playground_from_the_first_line_to_an_orderly_end(
-    tmp_path: Path, unused_tcp_port: int
-) -> None:
+async def test_the_playground_from_the_first_line_to_an_orderly_end(tmp_path: Path) -> None:
     """One command: a home, a page, an imp that wakes; Ctrl-C ends it with code 0."""
     async with ScriptedModel() as model:
         environ = {"INGLENOOK_ENGINE__URL": model.url, "INGLENOOK_HOME": str(tmp_path / "home")}
-        port = str(unused_tcp_port)
+        port = str(free_port())
         async with run_process(environ, "--port", port, "--no-browser") as process:
             lines = await line_of(process, "Ember is awake.")
             assert any(f"http://127.0.0.1:{port}/" in line for line in lines)
@@ -244,7 +244,7 @@ def _answers(message: dict[str, Any], asked: str) -> bool:
     return (message.get("message_reference") or {}).get("message_id") == asked
 
 
-async def test_further_bots_are_in_the_playground_too(tmp_path: Path, unused_tcp_port: int) -> None:
+async def test_further_bots_are_in_the_playground_too(tmp_path: Path) -> None:
     """[discord.bots]: tried on this machine before they go to Discord, each in its own messages."""
     ensure_home(tmp_path)
     (tmp_path / "imps" / "scribe").mkdir()
@@ -257,7 +257,7 @@ async def test_further_bots_are_in_the_playground_too(tmp_path: Path, unused_tcp
             "INGLENOOK_HOME": str(tmp_path),
             "SCRIBE_TOKEN": "t",
         }
-        port = str(unused_tcp_port)
+        port = str(free_port())
         async with run_process(environ, "--port", port, "--no-browser") as process:
             awake = [(await line_of(process, "is awake."))[-1] for _ in range(2)]
             assert set(awake) == {"Ember is awake.", "[scribe] Scribe is awake."}
