@@ -1,8 +1,10 @@
 """The run of a conversation, from its start or its return to its end; one at a time.
 
 ``ready`` gives a run with a living process: the one at hand, resumed, or a fresh one in a warm
-place. A wish that cuts off the start ends it with ``Halted``; so does ``start_seconds``, with an
-error. What a run leaves behind when it ends is a row, its trace and a free place.
+place. Whoever has something to do while a fresh one's process comes up takes its two steps one by
+one, ``begun`` and ``came_up``. A wish that cuts off the start ends it with ``Halted``; so does
+``start_seconds``, counted over both, with an error. What a run leaves behind when it ends is a
+row, its trace and a free place.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from structlog.contextvars import bind_contextvars, unbind_contextvars
 
 from compiler.errors import SafeError
 from compiler.request import ImpName, RunId, RunScope
+from sessions.engine import EngineClient
 from sessions.errors import SessionErrorCode, SessionStartFailed
 from sessions.parts import SessionParts
 from sessions.pi.errors import SessionLost
@@ -25,18 +28,10 @@ from sessions.slots import WarmSlots
 from sessions.start import RunStarter
 from sessions.store.warm import WarmRow
 from sessions.trace import TraceUnwritable
-from sessions.turn import HaltReason
+from sessions.turn import Halted, HaltReason
 from sessions.warm_runs import WarmRuns
 
 _log = structlog.get_logger(__name__)
-
-
-class Halted(Exception):
-    """A start was cut off by a wish."""
-
-    def __init__(self, reason: HaltReason) -> None:
-        super().__init__(reason.value)
-        self.reason = reason
 
 
 class RunHolder:
@@ -75,6 +70,10 @@ class RunHolder:
         self._starting: asyncio.Timeout | None = None
         self._ended = asyncio.Event()
         self._ended.set()
+        self._began_ns = 0
+        """When the start of the run at hand began."""
+        self._coming: EngineClient | None = None
+        """The process of the run at hand that has not come up yet."""
         self.run: Run | None = None
         self.run_id: RunId | None = None
         """Of the run at hand or, after a failed start, of the one that failed."""
@@ -99,6 +98,21 @@ class RunHolder:
     async def ready(self, scope: RunScope) -> Run:
         """Give a run with a living process: the one at hand, resumed, or a fresh one.
 
+        Raises:
+            Halted: a wish came in between.
+            SafeError: there is none to be had now.
+        """
+        run = await self.begun(scope)
+        try:
+            await self.came_up()
+        except BaseException:
+            await self.end(EndReason.FAILED)
+            raise
+        return run
+
+    async def begun(self, scope: RunScope) -> Run:
+        """Give a run as ``ready`` does, but a fresh one with its process still coming up.
+
         One that shows other tools than it should by now ends first: they are part of its prefix.
 
         Raises:
@@ -113,6 +127,7 @@ class RunHolder:
             if self.run is None:
                 taking = self._slots.acquire(self._place)
                 await self._within_start(taking, SessionErrorCode.ALL_BUSY)
+            self._began_ns = self._parts.clock.monotonic_ns()
             await self._within_start(self._start(scope), SessionErrorCode.START_TIMEOUT)
         finally:
             if self.run is None:
@@ -120,6 +135,32 @@ class RunHolder:
         if self.run is None:
             raise SessionStartFailed(SessionErrorCode.START_FAILED)
         return self.run
+
+    async def came_up(self) -> None:
+        """Wait until the process of a fresh run can take a prompt.
+
+        Raises:
+            Halted: a wish came in between.
+            SafeError: it does not come up. The run stays at hand, to be ended.
+        """
+        if self.run is not None and self._coming is not None:
+            coming, self._coming = self._coming, None
+            starting = self._processes.start(self.run, coming)
+            took_seconds = (self._parts.clock.monotonic_ns() - self._began_ns) / 1e9
+            await self._within_start(starting, SessionErrorCode.START_TIMEOUT, took_seconds)
+
+    async def has_process(self) -> bool:
+        """Tell whether the run at hand, if there is one, was ever given a process.
+
+        One that is coming up without anybody waiting for it, because the turn was not to be
+        delivered, is waited for: the next turn will find it.
+        """
+        try:
+            await self.came_up()
+        except (SafeError, Halted) as error:
+            code = error.code if isinstance(error, SafeError) else error.reason
+            _log.warning("session.not_up", code=str(code))
+        return self.run is None or self.run.client is not None
 
     async def drop_process(self) -> None:
         """Clear away a process that died while nothing was asked of it."""
@@ -136,11 +177,13 @@ class RunHolder:
         """Wait until no run is open."""
         await self._ended.wait()
 
-    async def _within_start(self, step: Coroutine[Any, Any, None], late: SessionErrorCode) -> None:
-        """Bound a step of the start by ``start_seconds``, or by a halt that comes before."""
-        start_seconds = self._parts.limits.start_seconds
+    async def _within_start(
+        self, step: Coroutine[Any, Any, None], late: SessionErrorCode, took_seconds: float = 0.0
+    ) -> None:
+        """Bound a step of the start by what is left of ``start_seconds``, or by a halt before."""
+        left_seconds = max(0.0, self._parts.limits.start_seconds - took_seconds)
         try:
-            async with self._parts.clock.timeout(start_seconds) as self._starting:
+            async with self._parts.clock.timeout(left_seconds) as self._starting:
                 if self._halted is not None:
                     self._starting.reschedule(0.0)
                 await step
@@ -163,7 +206,7 @@ class RunHolder:
         self._name(run_id)
         self.run = await self._starter.fresh(run_id, self._imp, scope)
         try:
-            await self._processes.connect(self.run, self._on_death)
+            self._coming = await self._processes.spawn(self.run, self._on_death)
         except BaseException:
             await self._close(EndReason.FAILED)
             raise
@@ -188,7 +231,7 @@ class RunHolder:
 
     async def _close(self, reason: EndReason) -> None:
         """End the run but keep the place."""
-        run, self.run = self.run, None
+        run, self.run, self._coming = self.run, None, None
         if run is not None:
             self._on_ending()
             try:

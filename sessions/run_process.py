@@ -44,6 +44,15 @@ class RunProcesses:
             SafeError: no process, or not the right one; none is left behind.
             SessionLost: the process does not hold the run's session.
         """
+        client = await self.spawn(run, on_death)
+        await self.start(run, client, expected_messages=expected_messages)
+
+    async def spawn(self, run: Run, on_death: Callable[[], None]) -> EngineClient:
+        """Give a run a process that comes up by itself; ``start`` waits for it.
+
+        Raises:
+            SafeError: there is none.
+        """
         shown = dict(run.engine.tools)
         launch = Launch(
             run_dir=run.directory,
@@ -62,6 +71,19 @@ class RunProcesses:
             watchers = await run.process.enter_async_context(asyncio.TaskGroup())
             watcher = watchers.create_task(_tell(client, on_death), name=f"watch:{run.run_id}")
             run.process.callback(watcher.cancel)
+        except BaseException:
+            await run.disconnect()
+            raise
+        return client
+
+    async def start(self, run: Run, client: EngineClient, *, expected_messages: int = 0) -> None:
+        """Wait until a process can take a prompt.
+
+        Raises:
+            SafeError: it does not come up, or is not the right one; it is not left behind.
+            SessionLost: it does not hold the run's session.
+        """
+        try:
             state = await client.start(expected_messages=expected_messages)
         except BaseException:
             await run.disconnect()

@@ -37,12 +37,12 @@ from sessions.inbound import InboundMessage, OutcomeKind, TurnOutcome
 from sessions.outcomes import cut_off, failure, rejection, unaffordable
 from sessions.parts import SessionParts
 from sessions.run import EndReason, Run
-from sessions.run_holder import Halted, RunHolder
+from sessions.run_holder import RunHolder
 from sessions.slots import WarmSlots
 from sessions.summaries import worth_summing_up
 from sessions.take import TurnTaker
 from sessions.ticket import Ticket
-from sessions.turn import HaltReason
+from sessions.turn import Halted, HaltReason
 from sessions.turn_account import Taken
 from sessions.view import Interruption, SessionState, SessionView
 from sessions.waiting import TurnAtHand, Waiting, amend, unquote
@@ -401,6 +401,8 @@ class Session:
             _log.error("turn.broken", **fault_facts(error))
             self._conclude(turn, failure(turn.inbound, self._holder.run_id, error))
             self._end = self._end or EndReason.FAILED
+        if not await self._holder.has_process():
+            self._end = self._end or EndReason.FAILED
         self._current = None
         unbind_contextvars("turn_id")
         self._rest()
@@ -410,18 +412,12 @@ class Session:
         if (refused := self._over_limit(inbound)) is not None:
             self._conclude(turn, refused)
             return
-        run = await self._holder.ready(inbound.scope)
-        taken = await self._taker.take(
-            run, inbound, steers=self._next_steer, draft=turn.ticket.draft
-        )
+        run, taken = await self._taken(turn)
         if taken.again:
             # The window is full of this run's turns; a fresh one has room for the message.
             await self._taker.record(run, taken, None)
             await self._holder.end(EndReason.ROLLOVER)
-            run = await self._holder.ready(inbound.scope)
-            taken = await self._taker.take(
-                run, inbound, steers=self._next_steer, draft=turn.ticket.draft
-            )
+            run, taken = await self._taken(turn)
         self._take_back(turn, taken.not_steered)
         if turn.others and (turn.gone or taken.outcome.kind is OutcomeKind.OVERFLOW):
             await self._part(run, turn, taken)
@@ -435,6 +431,18 @@ class Session:
             self._end = self._end or taken.ends_run
         elif await self._taker.is_full(run):
             self._end = self._end or EndReason.ROLLOVER
+
+    async def _taken(self, turn: TurnAtHand) -> tuple[Run, Taken]:
+        """Take a turn in the run at hand, or in a fresh one while its process comes up."""
+        run = await self._holder.begun(turn.inbound.scope)
+        taken = await self._taker.take(
+            run,
+            turn.inbound,
+            ready=self._holder.came_up,
+            steers=self._next_steer,
+            draft=turn.ticket.draft,
+        )
+        return run, taken
 
     def _next_steer(self) -> Ticket | None:
         """Take the next message for the running turn out of those that wait."""

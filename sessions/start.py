@@ -102,8 +102,7 @@ class RunStarter:
             budgets=budgets,
             channel_files=parts.channel_files(request.scope),
         )
-        await self.prepare(run)
-        await self._adopt(request)
+        await asyncio.gather(self.prepare(run), self._adopt(request))
         return run
 
     async def _adopt(self, request: ContextRequest) -> None:
@@ -149,13 +148,14 @@ class RunStarter:
         Raises:
             SafeError: it cannot be written.
         """
-        await self._parts.runs.set_start(
+        noted = self._parts.runs.set_start(
             run.run_id,
             system_sha256=run.system.sha256,
             route_key=run.system.cache.route_key,
             extent=run.extent,
         )
-        await asyncio.to_thread(write_prompts, run.directory, run.system, run.settings)
+        written = asyncio.to_thread(write_prompts, run.directory, run.system, run.settings)
+        await asyncio.gather(noted, written)
 
     async def _compiled(
         self,

@@ -1,10 +1,11 @@
 """One turn of a run, from the message to its outcome and its record.
 
 The order is the promise: what a turn is (a row), what it says (a durable trace) and only then the
-prompt. The outcome is handed out as soon as pi has settled; the record of it, a line in the trace
-and a row, is written after that by the same worker, before the next turn is compiled. So the
-answer never waits for a disk, and a failed delivery changes nothing in the records. A host killed
-between the two finds the turn without an outcome at its next start, and says that it was cut off.
+prompt. A first turn is compiled while its process comes up; the prompt waits for both. The outcome
+is handed out as soon as pi has settled; the record of it, a line in the trace and a row, is written
+after that by the same worker, before the next turn is compiled. So the answer never waits for a
+disk, and a failed delivery changes nothing in the records. A host killed between the two finds the
+turn without an outcome at its next start, and says that it was cut off.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from sessions.tools.record import told_events
 from sessions.trace import TraceUnwritable
 from sessions.traces.events import TraceEvent
 from sessions.traces.writing import outcome_event
-from sessions.turn import HaltReason
+from sessions.turn import Halted, HaltReason
 from sessions.turn_account import Taken, TurnAccount
 from sessions.wire.record import wire_event
 
@@ -77,9 +78,9 @@ class TurnTaker:
         """Compile, trace and deliver one message, and follow it to its outcome.
 
         What fails on the way becomes the outcome; nothing is delivered after a failure. ``ready``
-        gives the run its process, once it is compiled, where it has none yet. ``steers`` takes the
-        next message that is to steer the turn out of those that wait. ``draft`` is told of the
-        answer as it is written.
+        gives the run its process where it has none yet, or waits for the one that comes up; what it
+        is to do first is compiled by then. ``steers`` takes the next message that is to steer the
+        turn out of those that wait. ``draft`` is told of the answer as it is written.
 
         Raises:
             Exception: a fault of our own; the run should not go on.
@@ -100,8 +101,10 @@ class TurnTaker:
         except SafeError as error:
             _log.warning("turn.not_delivered", code=str(error.code), **error.facts)
             return turn.not_delivered(failure(inbound, run.run_id, error), error)
-        if (halted := self._wanted()) is not None:
-            return turn.not_delivered(cut_off(inbound, run.run_id, halted))
+        except Halted as halted:
+            return turn.not_delivered(cut_off(inbound, run.run_id, halted.reason))
+        if (wanted := self._wanted()) is not None:
+            return turn.not_delivered(cut_off(inbound, run.run_id, wanted))
         return await self._deliver(turn, compiled, steers or _nothing, draft)
 
     async def _deliver(

@@ -88,6 +88,14 @@ class HaltReason(StrEnum):
     SHUTDOWN = "host_shutdown"
 
 
+class Halted(Exception):
+    """What was on its way was cut off by a wish."""
+
+    def __init__(self, reason: HaltReason) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
+
+
 class TurnErrorCode(StrEnum):
     """Further ways in which a turn goes wrong; pi's and the provider's codes stand beside them."""
 

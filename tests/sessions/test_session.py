@@ -259,8 +259,12 @@ async def test_stop_ends_a_start_that_hangs(world: World) -> None:
         ticket = registry.submit(inbound(1))
         await eventually(lambda: len(world.engine.clients) == 1)
         assert await registry.stop(HEARTH) is True
-        assert (await ticket.outcome()).error_code == "turn_stopped"
+        outcome = await ticket.outcome()
+        assert outcome.error_code == "turn_stopped"
         assert world.engine.living == 0
+    assert outcome.run_id is not None
+    rows = await world.parts.runs.turns(outcome.run_id)
+    assert [row.outcome for row in rows] == [OutcomeKind.CUT_OFF]  # so no later start tells of it
 
 
 async def test_two_people_are_both_answered_in_order(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from support.session_world import (
     only_run,
     seen,
     session_world,
+    start_failure,
 )
 
 
@@ -47,6 +49,49 @@ async def test_a_failed_compilation_is_traced_and_not_delivered(world: World) ->
     rows = await world.parts.runs.turns(run)
     assert [row.outcome for row in rows] == ["replied", "overflow", "replied"]
     assert len(world.engine.clients) == 1
+
+
+async def test_the_first_turn_is_compiled_while_its_process_comes_up(world: World) -> None:
+    """A cold start waits for the slower of the two, and pi still sees nothing before its trace."""
+    gate = world.engine.start_gate = asyncio.Event()
+    async with world.registry() as registry:
+        ticket = registry.submit(inbound(1))
+        await eventually(lambda: len(world.engine.clients) == 1)
+        run = only_run(registry)
+        await eventually(lambda: len(world.trace(run)) == 2)
+        assert [event["phase"] for event in world.trace(run)] == ["start", "turn"]
+        assert world.engine.prompts == []
+        gate.set()
+        assert (await ticket.outcome()).kind is OutcomeKind.REPLIED
+    assert len(world.engine.prompts) == 1
+
+
+async def test_a_process_that_does_not_come_up_fails_its_first_turn(world: World) -> None:
+    """Issue "Bad input": it is told and recorded, nothing is left, and the next message works."""
+    world.engine.start_error = start_failure()
+    async with world.registry() as registry:
+        failed = await ask(registry, 1)
+        assert (failed.kind, failed.error_code) == (OutcomeKind.FAILED, "pi_start_failed")
+        await eventually(lambda: world.engine.living == 0)
+        world.engine.start_error = None
+        fresh = await ask(registry, 2)
+    assert fresh.kind is OutcomeKind.REPLIED
+    assert failed.run_id is not None
+    assert fresh.run_id != failed.run_id
+    rows = await world.parts.runs.turns(failed.run_id)
+    assert [(row.outcome, row.error_code) for row in rows] == [("failed", "pi_start_failed")]
+    row = await world.parts.runs.get_run(failed.run_id)
+    assert row is not None
+    assert row.end_reason == "failed"
+
+
+async def test_an_overlong_first_message_leaves_the_process_to_the_next(world: World) -> None:
+    async with world.registry() as registry:
+        assert (await ask(registry, 1, "x" * 30_000)).kind is OutcomeKind.OVERFLOW
+        run = only_run(registry)
+        assert (await ask(registry, 2)).run_id == run
+    assert len(world.engine.clients) == 1
+    assert len(world.engine.prompts) == 1
 
 
 async def test_a_turn_is_not_delivered_without_its_trace(world: World) -> None:
