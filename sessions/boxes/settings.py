@@ -54,7 +54,7 @@ class BoxSettings:
     cpu_seconds: int = 120
     """Processor time of each process that a command starts."""
     command_seconds: int = 120
-    """Longest duration of one command; a tool call may ask for less."""
+    """Longest duration of one command and of all that it starts; a tool call may ask for less."""
     watch_seconds: float = 2.0
     """How often memory and disk are looked at."""
     probe_seconds: float = 20.0

@@ -16,6 +16,7 @@ import { constants, Script } from "node:vm";
 const variable = "INGLENOOK_TOOLS";
 const noAnswer = "The host did not answer. Do not claim that anything was done.";
 const patience = 15_000;
+const ended = "(What this left running was ended with it.)";
 
 function told(text, isError, terminate) {
   const result = { content: [{ type: "text", text }], details: {}, isError };
@@ -42,16 +43,42 @@ function objection(answer) {
   }
 }
 
-// In a box each command has an end: the host says in INGLENOOK_COMMAND_SECONDS after how long.
-function capCommand(event) {
+// In a box each command has an end: the host says in INGLENOOK_COMMAND_SECONDS after how long, and
+// only where there is a box.
+function boundCommands(pi) {
   const cap = Number(process.env.INGLENOOK_COMMAND_SECONDS);
-  if (!(cap > 0) || event.toolName !== "bash") return;
-  const asked = Number(event.input.timeout);
-  event.input.timeout = asked > 0 ? Math.min(asked, cap) : cap;
+  const boxed = cap > 0 && process.ppid === 1;
+  if (!boxed) return () => {};
+  const running = new Set();
+  // What a command leaves running ends with it, or with the last of those that run beside it. In a
+  // box this signal reaches all processes but the first and pi itself, at once, whatever they did
+  // to get away from their parents; nothing but commands starts any.
+  function endLeftovers(event) {
+    if (!running.delete(event.toolCallId) || running.size > 0) return false;
+    try {
+      return process.kill(-1, "SIGKILL");
+    } catch {
+      return false; // there was nothing
+    }
+  }
+  pi.on("tool_result", (event) => {
+    if (!endLeftovers(event)) return undefined;
+    return { content: [...event.content, { type: "text", text: ended }] };
+  });
+  pi.on("tool_execution_end", (event) => {
+    endLeftovers(event); // of a call that was cut off
+  });
+  return function begin(event) {
+    if (event.toolName !== "bash") return;
+    const asked = Number(event.input.timeout);
+    event.input.timeout = asked > 0 ? Math.min(asked, cap) : cap;
+    running.add(event.toolCallId);
+  };
 }
 
 // The host judges its own tools when it is asked to carry them out, so not here as well.
 function judgeCalls(pi, ofHost, timeout) {
+  const begin = boundCommands(pi);
   pi.on("tool_call", async (event, ctx) => {
     if (ofHost.has(event.toolName)) return undefined;
     const title = `call:${event.toolName}#${event.toolCallId}`;
@@ -59,7 +86,7 @@ function judgeCalls(pi, ofHost, timeout) {
     const answer = await ctx.ui.input(title, asked, { timeout, signal: ctx.signal });
     const reason = typeof answer === "string" ? objection(answer) : noAnswer;
     if (reason !== undefined) return { block: true, reason };
-    capCommand(event);
+    begin(event);
     return undefined;
   });
 }

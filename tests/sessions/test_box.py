@@ -20,6 +20,7 @@ from bot.playground.scripted_model import Answer
 from sessions.box import find_bubblewrap, probe
 from sessions.boxes.plan import UID_RANGE
 from sessions.boxes.settings import BoxSettings
+from sessions.boxes.watch import descendants
 from sessions.engine import PID_FILE
 from sessions.inbound import OutcomeKind
 from sessions.pi.errors import PiStartFailed
@@ -63,6 +64,11 @@ def words_of(pid: int) -> list[str]:
         return list(map(str, psutil.Process(pid).cmdline()))
     except psutil.Error:
         return []
+
+
+def processes_of(mark: str) -> list[int]:
+    """The processes below this one that were started with a word."""
+    return [pid for pid in descendants(os.getpid()) if mark in words_of(pid)]
 
 
 def guarded(home: Path) -> dict[str, Path]:
@@ -378,16 +384,43 @@ async def test_the_prefix_is_the_same_as_outside(world: BoxedWorld, registry: Re
 async def test_a_killed_pi_leaves_nobody(world: BoxedWorld, registry: Registry) -> None:
     """P23: what left its session and its parent ends with the box."""
     marks = [f"{hours}.{os.getpid()}" for hours in (1000, 1001)]  # no other test's
-    await world.shell(
-        registry, f"setsid sleep {marks[0]} & setsid nohup sleep {marks[1]} >/dev/null 2>&1 & echo"
-    )
+    command = f"setsid sleep {marks[0]} & setsid nohup sleep {marks[1]} >/dev/null 2>&1 & wait"
+    world.real.model.script(Answer.call(tool("bash", command=command)))
+    ticket = world.submit(registry)
+    await eventually(lambda: all(map(processes_of, marks)))
+    inside = [pid for mark in marks for pid in processes_of(mark)]
     record = read_record(the_run(world) / PID_FILE)
     assert record is not None
-    inside = [pid for pid in psutil.pids() if any(mark in words_of(pid) for mark in marks)]
-    assert inside
     world.real.kill_pi(the_run(world).name)  # type: ignore[arg-type]  # as above
     await eventually(lambda: not any(map(psutil.pid_exists, inside)))
     assert members(record) == []
+    assert (await ticket.outcome()).kind is OutcomeKind.CUT_OFF
+
+
+async def test_what_a_command_leaves_running_ends_with_it(
+    world: BoxedWorld, registry: Registry
+) -> None:
+    """Issue "Box", limits: wall time of a call is that of all it started, wherever that went.
+
+    Calls of one message run beside each other, and none of them ends what another still needs.
+    """
+    marks = [f"{hours}.{os.getpid()}" for hours in (1003, 1004, 1005)]  # no other test's
+    told = await world.shell(
+        registry,
+        f"sleep {marks[0]} & setsid nohup sleep {marks[1]} >/dev/null 2>&1 & "
+        f"sh -c 'setsid sleep {marks[2]} >/dev/null 2>&1 &'; echo begun",
+    )
+    assert told.split("\n\n") == ["begun", "(What this left running was ended with it.)"]
+    await eventually(lambda: not any(map(processes_of, marks)))
+    assert await world.shell(registry, "echo alone") == "alone\n"
+    told = await world.call(
+        registry,
+        tool(
+            "bash", command="mkfifo said; (echo tea > said; sleep 9) >/dev/null 2>&1 & echo begun"
+        ),
+        tool("bash", command="until test -p said; do sleep 0.05; done; cat said"),
+    )
+    assert "tea" in told, "the first command's writer was there for the second"
 
 
 HOST = """

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sessions.boxes.plan import SECONDS_VARIABLE
 from sessions.engine import (
     EXTENSION,
     GatewayAccess,
@@ -65,9 +66,12 @@ def test_pis_own_preamble_can_be_kept(tmp_path: Path) -> None:
 
 
 def test_only_the_key_is_passed_on(tmp_path: Path) -> None:
-    """Nothing else of the host's environment reaches pi."""
+    """Nothing else of the host's environment reaches pi.
+
+    Least of all what says that it is in a box, where all processes around it are a command's.
+    """
     settings = replace(SETTINGS, key_env="MODEL_KEY")
-    made = engine(tmp_path, {"MODEL_KEY": "k", "DISCORD_TOKEN": "t"})
+    made = engine(tmp_path, {"MODEL_KEY": "k", "DISCORD_TOKEN": "t", SECONDS_VARIABLE: "60"})
     assert made.spec(launch(tmp_path, settings=settings)).env == {"MODEL_KEY": "k"}
     assert made.version == "1.6.0"
 

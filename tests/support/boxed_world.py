@@ -19,6 +19,7 @@ from sessions.hands import Hands
 from sessions.inbound import TurnOutcome
 from sessions.pi.process import PiSpec
 from sessions.registry import Registry
+from sessions.ticket import Ticket
 from support.gateway_world import RecordingFiler
 from support.pi_world import INSTALL, LIMITS
 from support.real_world import RealWorld, message, real_world
@@ -67,8 +68,12 @@ class BoxedWorld:
 
     async def turn(self, registry: Registry) -> TurnOutcome:
         """Take one turn as scripted."""
+        return await self.submit(registry).outcome()
+
+    def submit(self, registry: Registry) -> Ticket:
+        """Begin one turn as scripted."""
         self.asked += 1
-        return await registry.submit(message(self.asked, "Go on.")).outcome()
+        return registry.submit(message(self.asked, "Go on."))
 
     async def shell(self, registry: Registry, command: str) -> str:
         """Run a command with the bash tool."""
