@@ -36,6 +36,7 @@ What holds it:
 ``login_faults`` why the bot does not run   ``host``  what carries runs, without Discord too
 ``cogs``         events and slash commands, one topic a file   ``views``  forms
 ``permissions``  who may give which command   ``logs``  no words in them
+``names``        what channels and people are called
 ``heap``         the garbage collector of a process that is one bot's
 ``home``         its folder: one bot in it, copied, cleaned and brought forward
 ``further_bots`` bots with a token of their own, in the same process

@@ -11,12 +11,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import structlog
 
 from bot.client import InglenookBot
-from bot.inspector.names import DiscordNames
 from bot.inspector.server import Inspector, open_inspector
 from bot.logs import describe
 from bot.metrics.figures import Figures
 from bot.metrics.health import Health
 from bot.metrics.server import open_metrics
+from bot.names import DiscordNames
 from bot.telemetry.sink import open_telemetry
 from config.load import LiveConfig
 from sessions.parts import SessionParts

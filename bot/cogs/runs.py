@@ -20,6 +20,7 @@ from bot.charts.run_chart import run_chart
 from bot.client import InglenookBot, Interaction
 from bot.errors import Refused
 from bot.follow_up import follow_up
+from bot.names import DiscordNames
 from bot.permissions import for_everyone, is_owner, owner_only
 from bot.runs import diff_text, forms, inspect_proof, inspect_text, list_text
 from bot.runs.book import OpenRun, RunBook
@@ -57,6 +58,7 @@ class Runs(commands.Cog):
 
     def __init__(self, bot: InglenookBot, *, book: RunBook, page_of: PageOf = no_page) -> None:
         self._bot = bot
+        self._names = DiscordNames(bot)
         self._book = book
         self._page_of = page_of
         self._menu = owner_only(
@@ -83,7 +85,9 @@ class Runs(commands.Cog):
         """Tell the latest runs."""
         await _defer(interaction)
         rows = await self._book.rows(LISTED, telling=not everything)
-        await _say(interaction, list_text.list_text(rows, self._name), file_name="runs.txt")
+        await _say(
+            interaction, list_text.list_text(rows, self._names.channel), file_name="runs.txt"
+        )
 
     @group.command(name="show", description="What a run was made of: blocks, sizes, hashes.")
     @app_commands.describe(run=_RUN, turn="A turn to tell in full")
@@ -152,7 +156,7 @@ class Runs(commands.Cog):
             return []
         rows = await self._book.complete(typed, MAX_CHOICES)
         return [
-            app_commands.Choice(name=choice_label(row, self._channel_name), value=row.run_id)
+            app_commands.Choice(name=choice_label(row, self._names.channel), value=row.run_id)
             for row in rows
         ]
 
@@ -166,17 +170,6 @@ class Runs(commands.Cog):
             raise Refused(_NONE_HERE)
         return await self._book.open(run)
 
-    def _name(self, channel_id: str) -> str:
-        """Name a channel by what the connection knows, fit for a code block."""
-        bare = forms.bare_id(channel_id)
-        known = self._channel_name(int(bare)) if bare.isdigit() else None
-        return (known or bare).replace("`", "'")
-
-    def _channel_name(self, channel_id: int) -> str | None:
-        channel = self._bot.get_channel(channel_id)
-        name = getattr(channel, "name", None)
-        return f"#{name}" if isinstance(name, str) else None
-
     async def _why_this_answer(self, interaction: Interaction, message: discord.Message) -> None:
         await _defer(interaction)
         found = await self._book.run_of_reply(MessageId(f"discord:{message.id}"))
@@ -189,7 +182,7 @@ class Runs(commands.Cog):
         await self._say_run(interaction, opened, numbers[-1] if numbers else None)
 
     async def _say_run(self, interaction: Interaction, run: OpenRun, turn: int | None) -> None:
-        text = inspect_text.run_text(run.view, run.report, turn=turn, name_of=self._name)
+        text = inspect_text.run_text(run.view, run.report, turn=turn, name_of=self._names.channel)
         pictures = await drawn(partial(run_chart, run.view, turn))
         page = self._page_of(run.view.run_id, turn)
         name = f"{run.view.run_id}.txt"
@@ -223,13 +216,12 @@ class Runs(commands.Cog):
         return (opened, numbers[-1]) if numbers and opened.sound else None
 
 
-def choice_label(row: RunRow, channel_name: Callable[[int], str | None]) -> str:
+def choice_label(row: RunRow, name_of: Callable[[str], str]) -> str:
     """Label a run for a choice: where and when, its turns, and the end of its id."""
     where = "no channel"
     if row.channel_id is not None:
-        digits = row.channel_id.removeprefix("discord:")
-        known = channel_name(int(digits)) if digits.isdigit() else None
-        where = "direct message" if row.is_dm else known or f"channel {digits}"
+        number = "direct message" if row.is_dm else f"channel {forms.bare_id(row.channel_id)}"
+        where = name_of(row.channel_id) or number
     turns = "1 turn" if row.turns == 1 else f"{row.turns} turns"
     when = row.started_at[:16].replace("T", " ")
     suffix = row.run_id.rpartition("-")[2]

@@ -12,7 +12,9 @@ from discord.ext import commands
 from bot import ingress
 from bot.errors import Refused
 from bot.follow_up import follow_up
+from bot.names import DiscordNames
 from bot.permissions import is_owner, owner_only
+from bot.runs.forms import bare_id
 from compiler.request import ChannelId
 from config.load import LiveConfig
 from sessions.registry import Registry
@@ -108,7 +110,7 @@ class SessionsCog(commands.GroupCog, group_name="sessions", group_description="W
         if not is_owner(interaction.user.id, self._live.current):
             return []
         names = {
-            _bare(view.channel_id): _name(interaction, view) for view in self._registry.views()
+            bare_id(view.channel_id): _name(interaction, view) for view in self._registry.views()
         }
         return [
             app_commands.Choice(name=name[:100], value=value)
@@ -143,26 +145,20 @@ def details_of(view: SessionView) -> str:
 
 
 def _channel_id(interaction: discord.Interaction, given: str | None) -> ChannelId:
-    digits = str(interaction.channel_id) if given is None else _bare(given.strip())
+    digits = str(interaction.channel_id) if given is None else bare_id(given.strip())
     digits = digits.removeprefix("<#").removesuffix(">")
     if not digits.isdecimal() or not digits.isascii():
         raise Refused(NOT_A_CHANNEL)
     return ChannelId(ingress.prefixed(int(digits[:20])))
 
 
-def _bare(channel_id: str) -> str:
-    return channel_id.removeprefix(f"{ingress.PROVIDER}:")
-
-
 def _mention(channel_id: str) -> str:
-    return f"<#{_bare(channel_id)}>"
+    return f"<#{bare_id(channel_id)}>"
 
 
 def _name(interaction: discord.Interaction, view: SessionView) -> str:
-    if view.is_dm:
-        return f"direct message {_bare(view.channel_id)}"
-    channel = interaction.client.get_channel(int(_bare(view.channel_id)))
-    return f"#{getattr(channel, 'name', _bare(view.channel_id))}"
+    number = f"{'direct message ' if view.is_dm else '#'}{bare_id(view.channel_id)}"
+    return DiscordNames(interaction.client).channel(view.channel_id) or number
 
 
 def _turns(count: int) -> str:

@@ -19,11 +19,12 @@ from bot.charts.usage_chart import usage_chart
 from bot.client import InglenookBot, Interaction
 from bot.errors import Refused
 from bot.follow_up import follow_up
-from bot.ingress import one_line
 from bot.memory import texts as memory_texts
 from bot.memory.desk import context_of
+from bot.names import DiscordNames
 from bot.permissions import for_everyone, is_owner
 from bot.place import standing_of
+from bot.runs.forms import bare_id
 from bot.usage_text import Person, own_usage_text, whoami_text, whole_usage_text
 from compiler.errors import SafeError
 from compiler.request import Role, UserId
@@ -51,7 +52,7 @@ class UsageCog(commands.Cog):
         kept: KeptStore,
         memory: MemoryService,
     ) -> None:
-        self._bot = bot
+        self._names = DiscordNames(bot)
         self._live = bot.live
         self._book = book
         self._kept = kept
@@ -122,12 +123,4 @@ class UsageCog(commands.Cog):
 
     def _name(self, channel_id: str) -> str:
         """Name a conversation by what the connection knows; else by its number."""
-        digits = channel_id.removeprefix("discord:")
-        found = self._bot.get_channel(int(digits)) if digits.isdecimal() else None
-        if isinstance(found, discord.DMChannel):
-            with_whom = found.recipient.display_name if found.recipient else digits
-            name = f"DM {with_whom}"
-        else:
-            known = getattr(found, "name", None)
-            name = f"#{known}" if isinstance(known, str) else f"channel {digits}"
-        return one_line(name).replace("`", "'")  # it stands in a code block
+        return self._names.channel(channel_id) or f"channel {bare_id(channel_id)}"

@@ -5,7 +5,7 @@
 ``asked``    an address's query -> filters (pure)             ``live``   word of runs that change
 ``views``    a run -> what the page draws of it (pure)        ``bars``   parts -> widths (pure)
 ``words``    numbers, times and texts as people read them (pure)
-``names``    what Discord's ids are called               ``paper``    how pages are written
+``paper``    how pages are written
 
 Templates escape everything; nothing on the page is loaded from elsewhere, and nothing is inline.
 The data are those of ``/runs``: ``bot.runs.book`` and ``sessions.review.inspection``.

@@ -19,8 +19,8 @@ from bot.inspector.asked import OUTCOMES, Asked, read_asked
 from bot.inspector.doors import Doors
 from bot.inspector.guard import FILE_POLICY, form_of, session_of
 from bot.inspector.live import LivePages
-from bot.inspector.names import Names
 from bot.inspector.paper import THEMES, Cookies, Paper
+from bot.names import Names
 from bot.runs import inspect_proof, verify_text
 from bot.runs.book import OpenRun, RunBook
 from compiler.blocks import BlockKind

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from bot.inspector import views, words
 from bot.inspector.doors import Doors
 from bot.inspector.guard import FORM_TOKEN
-from bot.inspector.names import Names
+from bot.names import Names
 from bot.runs.diff_text import plan_lines
 
 HERE: Final = Path(__file__).parent

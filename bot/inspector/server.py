@@ -20,9 +20,9 @@ from aiohttp import web
 from bot.inspector.doors import Doors
 from bot.inspector.guard import Guard, add_headers
 from bot.inspector.live import BEAT_SECONDS, LivePages
-from bot.inspector.names import Names
 from bot.inspector.pages import Pages
 from bot.inspector.paper import Cookies, Paper
+from bot.names import Names
 from bot.runs.book import STORE_SECONDS, RunBook
 from bot.runs.kept_traces import KeptTraces
 from config.homedir import DATABASE_FILE

@@ -38,8 +38,14 @@ def clock(timestamp: str) -> str:
 
 
 def bare_id(channel_id: str) -> str:
-    """Name a channel by Discord's number, where nobody knows its name."""
+    """Give Discord's number of a channel."""
     return channel_id.removeprefix("discord:")
+
+
+def nameless(channel_id: str) -> str:
+    """Know no channel's name."""
+    del channel_id
+    return ""
 
 
 def fit(text: str, width: int) -> str:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from bot.runs.forms import WIDTH, bare_id, clock, duration, fit, grouped, moment, short
+from bot.runs.forms import WIDTH, bare_id, clock, duration, fit, grouped, moment, nameless, short
 from bot.runs.tool_text import tool_lines, unlisted_lines
 from bot.runs.verify_text import verdict_line
 from compiler.blocks import OmissionReason
@@ -39,11 +39,11 @@ def run_text(
     report: VerifyReport,
     *,
     turn: int | None = None,
-    name_of: Callable[[str], str] = bare_id,
+    name_of: Callable[[str], str] = nameless,
 ) -> str:
     """Tell a run: its system prompt, its turns, the latest or the named one in full.
 
-    ``name_of`` names a channel by its id.
+    ``name_of`` names a channel by its id, with nothing where it knows no name.
     """
     parts = [_head(view, report, name_of)]
     if view.start is not None:
@@ -79,9 +79,9 @@ def _place(view: RunView, name_of: Callable[[str], str]) -> str:
     """Say where a run was: the kind of place, Discord's number, and a name if one is known."""
     if view.channel_id is None:
         return str(view.place)
-    number, name = bare_id(view.channel_id), name_of(view.channel_id)
-    named = "" if name == number else f", {name}"
-    return one_line(f"{view.place} {number}{named}", WIDTH - _HEAD)
+    name = name_of(view.channel_id)
+    known = (f"{view.place} {bare_id(view.channel_id)}", name)
+    return one_line(", ".join(filter(None, known)), WIDTH - _HEAD)
 
 
 def _head(view: RunView, report: VerifyReport, name_of: Callable[[str], str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from bot.runs.forms import bare_id
+from bot.runs.forms import bare_id, nameless
 from compiler.normalize import one_line
 from sessions.store.runs import RunRow
 
@@ -14,8 +14,11 @@ _WHERE: Final = 19
 _NOTHING: Final = "No runs yet. Write to the imp, then look again."
 
 
-def list_text(rows: Sequence[RunRow], name_of: Callable[[str], str] = bare_id) -> str:
-    """Tell runs, a line each, the latest first; ``name_of`` names a channel by its id."""
+def list_text(rows: Sequence[RunRow], name_of: Callable[[str], str] = nameless) -> str:
+    """Tell runs, a line each, the latest first.
+
+    ``name_of`` names a channel by its id, with nothing where it knows no name.
+    """
     if not rows:
         return _NOTHING
     lines = [f"{'RUN':<24} {'WHERE':<{_WHERE}} {'TURNS':>5} ENDED"]
@@ -29,7 +32,8 @@ def list_text(rows: Sequence[RunRow], name_of: Callable[[str], str] = bare_id) -
 def _where(row: RunRow, name_of: Callable[[str], str]) -> str:
     if row.channel_id is None:
         return "no channel"
-    return one_line("direct message" if row.is_dm else name_of(row.channel_id), _WHERE)
+    number = "direct message" if row.is_dm else bare_id(row.channel_id)
+    return one_line(name_of(row.channel_id) or number, _WHERE)
 
 
 def _ended(row: RunRow) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import aiohttp
 
-from bot.inspector.names import Names, NoNames
 from bot.inspector.server import Inspector, open_inspector
+from bot.names import Names, NoNames
 from config.settings import InspectorSettings
 from sessions.run_feed import RunFeed
 

@@ -25,6 +25,7 @@ from bot.runs.book import RunBook, open_book
 from compiler.request import ChannelId, MessageId, RunId, TurnId, UserId
 from config.load import LiveConfig
 from support.compiler_factories import dm_scope, group_scope
+from support.playground_bot import PATIENCE_SECONDS, unhurried
 from support.recorded_runs import CANARY, RUN, Said, change_line, record_run, store_of
 from support.run_rows import remember_reply, run_row
 
@@ -57,12 +58,12 @@ async def _bot(home: Path, pg: Playground, book: RunBook) -> AsyncIterator[Ingle
         await bot.add_cog(Runs(bot, book=book))
         await bot.tree.sync()
 
-    with pointed_at(pg):
+    with pointed_at(pg), unhurried(pg):
         bot = InglenookBot(live, setup=set_up)
         bot._connection.guild_ready_timeout = 0.05  # the playground's servers come at once
         async with bot, asyncio.TaskGroup() as tasks:
             tasks.create_task(bot.start(pg.token))
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 await bot.connected.wait()
             try:
                 yield bot
@@ -84,6 +85,20 @@ async def test_list(owner: Owner) -> None:
     [message] = await owner.runs("list")
     assert message.content.startswith("```\nRUN ")
     assert f"{RUN} direct message" in message.content
+
+
+async def test_a_direct_message_has_the_name_of_its_person(owner: Owner) -> None:
+    """Issue 8 "See": people know conversations by names, once somebody has written there."""
+    run_id = RunId("2026-12-01-08-00-00-mnop")
+    await record_run(owner.home, run_id=run_id, scope=dm_scope(channel=f"discord:{DIRECT[BO]}"))
+    await owner.pg.say(BO, DIRECT[BO], "hello")  # it reaches the bot before the commands do
+    [message] = await owner.runs("list")
+    assert f"{run_id} DM with Bo" in message.content
+    [message] = await owner.runs("show", run=run_id)
+    told = message.content + "".join(
+        file.data.decode("utf-8", "replace") for file in message.attachments
+    )
+    assert f"dm {DIRECT[BO]}, DM with Bo" in told
 
 
 async def test_list_leaves_out_what_was_warmed_up_in_vain(owner: Owner) -> None:
@@ -249,6 +264,7 @@ async def test_why_this_answer_knows_its_own_answers_only(owner: Owner) -> None:
         ("discord:5", False, "2026-11-29 23:16 · #hearth · 1 turn · abcd"),
         ("discord:6", False, "2026-11-29 23:16 · channel 6 · 1 turn · abcd"),
         ("discord:7", True, "2026-11-29 23:16 · direct message · 1 turn · abcd"),
+        ("discord:8", True, "2026-11-29 23:16 · DM with Bo · 1 turn · abcd"),
         (None, False, "2026-11-29 23:16 · no channel · 1 turn · abcd"),
     ],
 )
@@ -256,7 +272,8 @@ def test_labels_of_choices(channel: str | None, is_dm: bool, label: str) -> None
     place = None if channel is None else ChannelId(channel)
     began = "2026-11-29T23:16:35.123Z"
     row = run_row(RUN, channel_id=place, is_dm=is_dm, started_at=began, turns=1)
-    assert choice_label(row, {5: "#hearth"}.get) == label
+    names = {"discord:5": "#hearth", "discord:8": "DM with Bo"}
+    assert choice_label(row, lambda channel: names.get(channel, "")) == label
 
 
 async def test_receipt(owner: Owner) -> None:

@@ -278,7 +278,7 @@ SYSTEM PROMPT was not compiled
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("1234567890123456789", "Where   group 1234567890123456789"),
+        ("", "Where   group 1234567890123456789"),
         ("#hearth", "Where   group 1234567890123456789, #hearth"),
         ("#" + "x" * 90, "Where   group 1234567890123456789, #xxxxxxxxxxxxxxxxxxxxxxx…"),
         ("#a\n\u202eb", "Where   group 1234567890123456789, #a b"),

@@ -29,6 +29,8 @@ RUN                      WHERE               TURNS ENDED
 2026-11-29-23-16-35-abcd direct message          1 not yet
 2026-11-28-01-02-03-wxyz no channel             12 rollover\
 """)
+    told = narrow(list_text(rows[1:2], lambda _: "DM with Bo")).splitlines()[1]
+    assert told.startswith(f"{rows[1].run_id} DM with Bo ")
     named = list_text(rows[:1], lambda channel_id: f"#{channel_id[-2:]}\n a very long name indeed")
     assert narrow(named).splitlines()[1].startswith(f"{rows[0].run_id} #89 a very long na…    12 ")
 

@@ -1,10 +1,12 @@
-"""What Discord's ids are called, as far as the connection knows; the page shows both."""
+"""What Discord's ids are called, as far as the connection knows; an id without a name stays one."""
 
 from __future__ import annotations
 
 from typing import Final, Protocol
 
 import discord
+
+from compiler.normalize import one_line
 
 MAX_NAMED: Final = 50
 
@@ -13,7 +15,7 @@ class Names(Protocol):
     """Looks names up without asking anybody."""
 
     def channel(self, channel_id: str) -> str:
-        """Name a channel; empty when it is not known."""
+        """Name a channel, or whom a direct message is with; empty when it is not known."""
 
     def person(self, user_id: str) -> str:
         """Name a person; empty when not known."""
@@ -44,21 +46,38 @@ class NoNames:
 class DiscordNames:
     """The names in a client's memory.
 
-    Pages are written in a thread. What changes there meanwhile raises RuntimeError in whoever goes
-    through it, and then the id stands alone.
+    The inspector's pages are written in a thread. What changes there meanwhile raises RuntimeError
+    in whoever goes through it, and then the id stands alone.
     """
 
     def __init__(self, client: discord.Client) -> None:
         self._client = client
 
     def channel(self, channel_id: str) -> str:
-        """Name a channel or thread."""
+        """Name a channel or thread, ``#hearth``, or a direct message, ``DM with Bo``."""
+        number = _number(channel_id)
         try:
-            found = self._client.get_channel(_number(channel_id))
+            found = self._client.get_channel(number)
+            if found is None or isinstance(found, discord.DMChannel):
+                partner = self._partner(number, found)
+                return _shown(f"DM with {partner}") if partner else ""
         except RuntimeError:
             return ""
         name = getattr(found, "name", None)
-        return f"#{name}" if isinstance(name, str) else ""
+        return _shown(f"#{name}") if isinstance(name, str) else ""
+
+    def _partner(self, channel_id: int, direct: discord.DMChannel | None) -> str:
+        """Name whom a direct message is with, by who wrote there where Discord did not say."""
+        if direct is not None and direct.recipient is not None:
+            return direct.recipient.display_name
+        return next(
+            (
+                said.author.display_name
+                for said in self._client.cached_messages
+                if said.channel.id == channel_id and said.guild is None and not said.author.bot
+            ),
+            "",
+        )
 
     def person(self, user_id: str) -> str:
         """Name a person, by what was said last where Discord tells of no members."""
@@ -83,6 +102,11 @@ class DiscordNames:
             if wanted in channel.name.casefold()
         )
         return tuple(each for each, _ in zip(found, range(MAX_NAMED), strict=False))
+
+
+def _shown(name: str) -> str:
+    """Give a chosen name in one line that may stand in a code block."""
+    return one_line(name).replace("`", "'")
 
 
 def _number(prefixed: str) -> int:
