@@ -41,7 +41,7 @@ from bot.playground.model_wire import (
 if TYPE_CHECKING:
     from types import TracebackType
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 120.0
 """How long a test waits for a request before it fails."""
 SHUTDOWN_SECONDS = 1.0
 CACHED_PROMPTS = 64

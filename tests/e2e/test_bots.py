@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
-from unittest.mock import patch
 
 import aiohttp
 
-from bot.playground.applications import interactions
 from bot.playground.applications.bots import Application
 from bot.playground.entities import Message
 from bot.playground.ids import ADA, BO, EMBER, HEARTH, ORCHARD, WORKSHOP
@@ -18,6 +16,7 @@ from bot.playground.server import Playground
 from config.homedir import ensure_home, write_private
 from support.app_world import ANSWER_SECONDS
 from support.free_ports import free_port
+from support.playground_bot import unhurried
 from support.run_process import SECONDS, ended, line_of, rest_of, run_process
 
 SCRIBE = "You are the scribe."
@@ -137,10 +136,7 @@ async def test_each_answers_in_its_own_channel_and_one_token_for_two_is_refused(
         scribe = pg.add_bot("Scribe", guilds=[ORCHARD])
         write_private(tmp_path / "org.toml", org(pg, model, ports).encode())
         house = House(home=tmp_path, pg=pg, model=model, scribe=scribe, ports=ports)
-        with (
-            patch.object(interactions, "FIRST_ANSWER_SECONDS", SECONDS),  # on a busy machine
-            patch.object(pg.invoking, "answer_seconds", SECONDS),
-        ):
+        with unhurried(pg):
             await both_at_work(house)
 
         logged_in = len(pg.gateway.identifies)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +16,6 @@ from bot.playground.ids import ADA, BO, CY, EMBER, HARBOUR, HEARTH, HELPERS, PIE
 from bot.playground.scripted_model import Answer, Hang, ScriptedModel
 from bot.playground.server import Playground
 from bot.playground.world.payloads import guild_create
-from config.homedir import DATABASE_FILE
 from support.app_world import AppWorld, running
 from support.session_world import eventually
 
@@ -138,34 +135,20 @@ async def test_a_question_beside_something_odd_is_answered(stage: Stage) -> None
         assert "(something here cannot be read: poll)" in stage.model.requests[-1].last_user_text
 
 
-@contextmanager
-def locked(home: Path) -> Iterator[None]:
-    """Hold the write lock of the database, as another process does."""
-    other = sqlite3.connect(home / DATABASE_FILE, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    finally:
-        other.execute("ROLLBACK")
-        other.close()
-
-
-HURRIED = {"sessions": {"store_seconds": 0.5}}
-
-
 async def test_an_answer_that_could_not_be_written_down_is_known_for_one(stage: Stage) -> None:
     """P24, P06: locked for longer than our patience while the ledger is written: the answer stands
     all the same, once, and the next start neither repeats it nor calls it interrupted."""
-    async with running(stage.home, stage.pg, stage.model, HURRIED):
+    async with running(stage.home, stage.pg, stage.model) as app:
         gate = asyncio.Event()
         stage.model.script(Answer(chunks=("The answer.",), before=gate))
         asked = await stage.pg.say(BO, HEARTH, f"{ME} hello")
         await stage.model.wait_for_requests(1)
-        with capture_logs() as logs, locked(stage.home):
-            gate.set()
-            assert (await stage.answered(asked)).content == "The answer."
-            wanted = {"turn.unrecorded", "delivery.unrecorded", "turn.delivered"}
-            await eventually(lambda: wanted <= {each["event"] for each in logs})
+        with capture_logs() as logs:
+            async with app.locked():
+                gate.set()
+                assert (await stage.answered(asked)).content == "The answer."
+                wanted = {"turn.unrecorded", "delivery.unrecorded", "turn.delivered"}
+                await eventually(lambda: wanted <= {each["event"] for each in logs})
     stage.pg.talk._nonces.clear()
     for _ in range(2):
         async with running(stage.home, stage.pg, stage.model) as app:
@@ -177,9 +160,9 @@ async def test_an_answer_that_could_not_be_written_down_is_known_for_one(stage: 
 async def test_what_could_not_be_written_down_is_read_again(stage: Stage) -> None:
     """P24, P05: a cursor moves only behind what is kept. What was overheard is history after all;
     who was told that he gets no answer is known to have asked, and gets none."""
-    async with running(stage.home, stage.pg, stage.model, HURRIED) as app:
+    async with running(stage.home, stage.pg, stage.model) as app:
         await app.ask(CY, HEARTH, f"{ME} zero")
-        with locked(stage.home):
+        async with app.locked():
             await stage.pg.say(BO, HEARTH, "the kettle is blue")
             asked = await stage.pg.say(BO, HEARTH, f"{ME} which colour?")
             assert "cannot be reached" in (await stage.answered(asked)).content

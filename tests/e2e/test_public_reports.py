@@ -218,19 +218,14 @@ async def test_no_process_of_pi_outlives_the_bot(tmp_path: Path) -> None:
 
 async def test_a_locked_database_is_said_and_passes(tmp_path: Path) -> None:
     """P24: what cannot be stored is not given to the model, is said, and works again after."""
-    settings = {"sessions": {"store_seconds": 0.5}}
-    home = tmp_path / "home"
-    async with housed(home, settings) as app:
+    async with housed(tmp_path / "home") as app:
         pg = app.pg
         await app.settle(BO, HEARTH)
-        other = sqlite3.connect(home / "inglenook.db", isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
-        asked = await pg.say(BO, HEARTH, f"{ME} CANARY-24")
-        told = await pg.wait_for_message(HEARTH, after=asked)
-        assert "records cannot be reached" in told.content
-        assert app.prompts == []
-        other.execute("ROLLBACK")
-        other.close()
+        async with app.locked():
+            asked = await pg.say(BO, HEARTH, f"{ME} CANARY-24")
+            told = await pg.wait_for_message(HEARTH, after=asked)
+            assert "records cannot be reached" in told.content
+            assert app.prompts == []
         _, answer = await app.ask(BO, HEARTH, f"{ME} and now?")
         assert "and now?" in answer.content
 
@@ -242,9 +237,8 @@ async def test_a_short_lock_is_waited_for_and_a_flipped_page_stops_the_start(
     and further messages: nothing is lost and nothing is said of it. One damaged page: a plain
     remedy, and the file stays as it is."""
     home = tmp_path / "home"
-    patience: dict[str, object] = {"sessions": {"store_seconds": 30.0}}
     async with Playground() as pg, ScriptedModel() as model:
-        async with running(home, pg, model, patience) as app:
+        async with running(home, pg, model) as app:
             gate = asyncio.Event()
             model.script(Answer(chunks=("word of its own",), before=gate))
             waiting = [await pg.say(CY, WORKSHOP, f"{ME} first")]

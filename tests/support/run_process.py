@@ -12,9 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from support.playground_bot import PATIENCE_SECONDS
+
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 40.0
+SECONDS = PATIENCE_SECONDS
 """For a start or an end on a machine with much else to do."""
+_UNHURRIED = {
+    f"INGLENOOK_SESSIONS__{name}_SECONDS": str(PATIENCE_SECONDS)
+    for name in ("START", "ABORT", "COMMAND", "STORE")
+}
 
 
 @asynccontextmanager
@@ -29,7 +35,7 @@ async def run_process(
         "run",
         *options,
         cwd=ROOT,
-        env={**os.environ, "INGLENOOK_ENGINE__PROVIDER": "test", **environ},
+        env={**os.environ, "INGLENOOK_ENGINE__PROVIDER": "test", **_UNHURRIED, **environ},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )

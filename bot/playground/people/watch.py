@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 120.0
 """How long to wait unless told otherwise: on a machine with much else to do, too."""
 
 

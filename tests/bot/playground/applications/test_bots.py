@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
-from unittest.mock import patch
 
 import discord
 import pytest
 from discord import app_commands
 
-from bot.playground.applications import interactions
 from bot.playground.applications.bots import Application, Applications
 from bot.playground.applications.commands import Registry
 from bot.playground.ids import ADA, EMBER, HARBOUR, HEARTH, ORCHARD, PIER
@@ -19,11 +17,10 @@ from bot.playground.people.invocation import NotOfferedError
 from bot.playground.pointing import pointed_at
 from bot.playground.server import Playground
 from bot.playground.world.state import default_world
+from support.playground_bot import PATIENCE_SECONDS, unhurried
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-SECONDS = 30.0
 
 
 class Listener(discord.Client):
@@ -57,7 +54,7 @@ class Listener(discord.Client):
 
 @asynccontextmanager
 async def logged_in(bot: Listener, token: str) -> AsyncIterator[Listener]:
-    async with bot, asyncio.TaskGroup() as tasks, asyncio.timeout(SECONDS):
+    async with bot, asyncio.TaskGroup() as tasks, asyncio.timeout(PATIENCE_SECONDS):
         tasks.create_task(bot.start(token))
         await bot.ready.wait()
         await bot.tree.sync()
@@ -69,11 +66,7 @@ async def test_each_hears_its_own_and_answers_as_itself() -> None:
     """Issue 8 "Several imps": one world, two tokens; nothing of one reaches the other."""
     async with Playground() as pg:
         scribe = pg.add_bot("Scribe", guilds=[ORCHARD])
-        with (
-            pointed_at(pg),
-            patch.object(interactions, "FIRST_ANSWER_SECONDS", SECONDS),  # on a busy machine
-            patch.object(pg.invoking, "answer_seconds", SECONDS),
-        ):
+        with pointed_at(pg), unhurried(pg):
             async with (
                 logged_in(Listener("ember"), pg.token) as one,
                 logged_in(Listener("scribe"), scribe.token) as other,

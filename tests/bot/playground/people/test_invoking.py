@@ -9,6 +9,7 @@ import discord
 import pytest
 from discord import app_commands
 
+from bot.playground.applications import interactions
 from bot.playground.applications.interactions import FIRST_ANSWER_SECONDS
 from bot.playground.entities import Upload
 from bot.playground.ids import ADA, BO, DIRECT, EMBER, HEARTH, HELPERS, KINDLING, ORCHARD, WORKSHOP
@@ -170,9 +171,10 @@ async def test_deferred_answer_with_follow_ups(kit: Kit) -> None:
 
 async def test_an_answer_that_never_comes_is_named(kit: Kit) -> None:
     """Without a first answer the person reads Discord's line; "thinking" has a line of its own."""
+    patient = kit.pg.invoking.answer_seconds
     kit.pg.invoking.answer_seconds = 0.1
     assert (await kit.pg.slash(ADA, HEARTH, "late")).error == NO_ANSWER
-    kit.pg.invoking.answer_seconds = FIRST_ANSWER_SECONDS
+    kit.pg.invoking.answer_seconds = patient
     result = await kit.pg.slash(ADA, HEARTH, "slow", timeout=0.1)
     assert result.error == STILL_THINKING
     assert result.messages == ()
@@ -305,8 +307,9 @@ async def test_sync_keeps_ids_and_guild_commands_are_separate(kit: Kit) -> None:
     assert kit.pg.bot_user.id == EMBER
 
 
-async def test_late_first_answer_is_unknown(kit: Kit) -> None:
+async def test_late_first_answer_is_unknown(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """After three seconds the interaction is unknown: 404, 10062 (P15)."""
+    monkeypatch.setattr(interactions, "FIRST_ANSWER_SECONDS", FIRST_ANSWER_SECONDS)  # Discord's own
     now = [kit.pg.world.clock()]
     kit.pg.world.clock = lambda: now[0]
     errors: asyncio.Queue[discord.NotFound] = asyncio.Queue()
