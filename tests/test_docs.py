@@ -35,7 +35,7 @@ from sessions.grants import Grant, Verdict
 from support.app_world import READY_SECONDS, running
 from support.reference_page import UNTOLD, Facts, discord_options, shell_options, written
 
-EXAMPLE_SECONDS = 60.0
+EXAMPLE_SECONDS = 120.0
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")

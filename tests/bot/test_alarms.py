@@ -41,7 +41,7 @@ class Mailbox:
 
 async def send_all(alarms: OwnerAlarms, mailbox: Mailbox, settings: Settings) -> None:
     """Let the alarms' task work until nothing waits."""
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(120), asyncio.TaskGroup() as tasks:
         running = tasks.create_task(alarms.run(mailbox.client, lambda: settings))
         while not alarms._waiting.empty():  # noqa: ASYNC110 - its end has no event
             await asyncio.sleep(0)

@@ -29,7 +29,7 @@ from config.load import LiveConfig, ensure_home
 from sessions.errors import StoreDamaged, StoreUnavailable
 from support.pi_world import INSTALL
 
-SECONDS = 30.0
+SECONDS = 120.0
 
 
 @pytest.fixture

@@ -118,7 +118,7 @@ def test_a_light_command_imports_nothing_heavy(
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=True,
     )
     assert ended.stderr.strip() == "[]"

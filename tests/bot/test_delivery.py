@@ -134,7 +134,7 @@ async def test_typing_leaves_the_prompt_its_head_start(delay_seconds: float) -> 
         outbox=create_autospec(OutboxStore, instance=True),
         limits=DeliveryLimits(typing_delay_seconds=delay_seconds),
     )
-    async with asyncio.timeout(30), delivery.typing(channel):
+    async with asyncio.timeout(120), delivery.typing(channel):
         if not delay_seconds:
             await typed.wait()
     assert typed.is_set() == (delay_seconds == 0)

@@ -156,7 +156,7 @@ def test_an_own_write_is_no_change_to_be_reported(home: Path) -> None:
 async def test_watch_tells_of_each_change(home: Path) -> None:
     live = LiveConfig(home, environ={})
     seen: asyncio.Queue[Reload] = asyncio.Queue()
-    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(120), asyncio.TaskGroup() as group:
         watcher = group.create_task(watch(live, seen.put_nowait, every_seconds=0.005))
         _write(home, "[log]\n")
         assert (await seen.get()).applied

@@ -129,7 +129,7 @@ def prompt_of(app: AppWorld, gate: Gate) -> dict[str, Any]:
 
 
 def change(home: Path, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(home / "inglenook.db", timeout=30)) as db, db:
+    with closing(sqlite3.connect(home / "inglenook.db", timeout=120)) as db, db:
         assert db.execute(statement, values).rowcount == 1
 
 

@@ -458,7 +458,7 @@ async def test_export_and_import_by_file(app: AppWorld) -> None:
 
 async def _import(app: AppWorld, data: bytes) -> str:
     upload = Upload(filename="rules.json", data=data, content_type="application/json")
-    result = await app.pg.slash(ADA, HEARTH, "state import", file=upload, timeout=30.0)
+    result = await app.pg.slash(ADA, HEARTH, "state import", file=upload, timeout=120.0)
     return result.text
 
 

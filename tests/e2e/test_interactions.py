@@ -31,7 +31,7 @@ async def test_what_takes_too_long_comes_by_direct_message(tmp_path: Path) -> No
         await app.commands.wait()
         pg.faults.hold(gate, "POST", FOLLOW_UP)
         async with asyncio.TaskGroup() as tasks:
-            asked = tasks.create_task(pg.slash(ADA, HEARTH, "sessions list", timeout=30.0))
+            asked = tasks.create_task(pg.slash(ADA, HEARTH, "sessions list", timeout=120.0))
             await pg.wait_for_request("POST", FOLLOW_UP, answered=False)
             later[0] = SIXTEEN_MINUTES
             gate.set()

@@ -43,7 +43,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 async def logged(logs: Sequence[Mapping[str, object]], event: str) -> None:
     """Wait until a line is in the log; nothing tells of a new one, so it is looked at often."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not any(line["event"] == event for line in logs):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 

@@ -64,7 +64,7 @@ async def shown(pg: Playground, asked: Message, text: str) -> Message:
 
 async def changed(pg: Playground, message: Message, text: str) -> None:
     """Wait until a message begins so; an edit is no new message."""
-    await pg.watch.until(lambda: True if message.content.startswith(text) else None, timeout=30.0)
+    await pg.watch.until(lambda: True if message.content.startswith(text) else None, timeout=120.0)
 
 
 async def test_an_answer_grows_in_one_message_and_is_whole_at_the_end(
@@ -79,11 +79,11 @@ async def test_an_answer_grows_in_one_message_and_is_whole_at_the_end(
         asked = await pg.say(BO, HEARTH, f"{ME} sing")
         live = await shown(pg, asked, "Hello")
         assert [part["label"] for part in live.components[0]["components"]] == ["Stop"]
-        await pg.watch.until(lambda: None if pg.typing_in(HEARTH) else True, timeout=30.0)
+        await pg.watch.until(lambda: None if pg.typing_in(HEARTH) else True, timeout=120.0)
         pg.faults.rate_limit("PATCH", ONE, retry_after=0.2)
         pg.faults.fail("PATCH", ONE, status=502)
         gate.set()
-        await pg.watch.until(lambda: True if live.content.endswith("end.") else None, timeout=30.0)
+        await pg.watch.until(lambda: True if live.content.endswith("end.") else None, timeout=120.0)
         await app.ask(CY, HEARTH, f"{ME} and on")  # whatever was to come has come
         assert live.content == "Hello" + " @everyone" * 100 + " end."
         assert live.components == []

@@ -66,7 +66,7 @@ async def test_a_proxied_message_is_answered_once(
         monkeypatch.setattr(proxies, "WAIT_SECONDS", 0.2)
         _, answer = await app.ask(CY, HEARTH, f"{ME} CANARY-C")
         copy = await again(app, f"{ME} CANARY-C")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while state_of(home, copy) != "done":  # noqa: ASYNC110 - its end has no event
                 await asyncio.sleep(0.02)
         await again(app, f"{ME} CANARY-D", application="5")

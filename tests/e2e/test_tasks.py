@@ -24,7 +24,7 @@ from sessions.tasks import TaskRefused
 from support.app_world import AppWorld, running
 
 pytestmark = pytest.mark.slow
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 120.0
 """Longest wait for a task's word: it starts a pi of its own in a box of its own."""
 
 

@@ -119,7 +119,7 @@ async def test_threads_know_how_they_began_unless_it_was_deleted(app: AppWorld) 
     running_turn = (await app.model.wait_for_requests(before + 1))[-1]
     await app.pg.until(lambda: app.pg.world.channels.get(asked.id))
     await app.pg.delete(BO, asked)
-    await asyncio.wait_for(running_turn.ended.wait(), 30)
+    await asyncio.wait_for(running_turn.ended.wait(), 120)
     _, answer = await app.ask(CY, asked.id, f"{ME} what was asked here?")
     assert mine(app, asked.id) == [answer]
     assert mine(app, attic) == []

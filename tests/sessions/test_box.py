@@ -456,7 +456,7 @@ async def test_a_killed_host_leaves_nobody(tmp_path: Path) -> None:
         sys.executable, "-c", HOST, str(tmp_path), mark, stdout=asyncio.subprocess.PIPE
     )
     assert host.stdout is not None
-    said = await asyncio.wait_for(host.stdout.readline(), 60)
+    said = await asyncio.wait_for(host.stdout.readline(), 120)
     if not said:
         pytest.skip("no box on this machine")
 

@@ -99,7 +99,7 @@ def turn(
 
 
 async def run(exchange: TurnExchange) -> ExchangeResult:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         return await exchange.run("hello")
 
 

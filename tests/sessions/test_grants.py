@@ -153,7 +153,7 @@ def test_a_path_leads_where_the_engine_s_own_code_says() -> None:
         env={"HOME": "/tmp"},  # noqa: S108  (inside the box)
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=120,
     )
     for path, place in zip(ODD_PATHS, json.loads(told.stdout), strict=True):
         pattern = re.sub(r"([*?[])", r"[\1]", place)

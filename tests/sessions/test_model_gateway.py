@@ -25,7 +25,7 @@ from sessions.wire.record import CallEnd, wire_event
 
 KEY = "sk-real"
 SYSTEM = "You are Ember."
-WITHIN_SECONDS = 30.0
+WITHIN_SECONDS = 120.0
 MARK = TraceMark(seq=1, sha256="0" * 64)
 SPENDER = Spender(imp=ImpName("ember"), user_id=None, channel_id=None)
 RUN = RunId("2026-11-29-23-16-35-abcd")

@@ -100,7 +100,7 @@ async def test_a_failed_start_gives_its_place_back(world: World) -> None:
     world.engine.start_error = start_failure()
     async with world.registry(max_warm=1) as registry:
         tickets = [registry.submit(inbound(number)) for number in (1, 2, 3)]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             codes = {(await ticket.outcome()).error_code for ticket in tickets}
     assert codes == {"pi_start_failed"}
 

@@ -67,12 +67,12 @@ class Armed:
         self.world.engine.behave = hold
         self.world.engine.prompted.clear()
         ticket = registry.submit(inbound(len(self.world.engine.prompts) + 1))
-        await asyncio.wait_for(self.world.engine.prompted.wait(), 30)
+        await asyncio.wait_for(self.world.engine.prompted.wait(), 120)
         client = self.world.engine.last
         for name, builtin in calls:
             self.world.engine.tool_answered.clear()
             client.call(name, builtin=builtin, text="x")
-            await asyncio.wait_for(self.world.engine.tool_answered.wait(), 30)
+            await asyncio.wait_for(self.world.engine.tool_answered.wait(), 120)
         told = list(client.tool_answers)
         client.tool_answers.clear()
         client.reply("Done.")
@@ -217,11 +217,11 @@ async def test_a_rule_taken_back_within_a_turn_counts_at_once(tmp_path: Path) ->
         world = hands.world
         world.engine.behave = hold
         ticket = registry.submit(inbound(1))
-        await asyncio.wait_for(world.engine.prompted.wait(), 30)
+        await asyncio.wait_for(world.engine.prompted.wait(), 120)
         hands.grants = (Grant(tool="*", verdict=Verdict.DENY),)
         client = world.engine.last
         client.call("bash", builtin=True, command="ls")
-        await asyncio.wait_for(world.engine.tool_answered.wait(), 30)
+        await asyncio.wait_for(world.engine.tool_answered.wait(), 120)
         assert client.tool_answers == [{"verdict": "block", "text": NOT_GRANTED}]
         client.reply("I may not.")
         await ticket.outcome()
@@ -318,10 +318,10 @@ async def test_calls_that_nobody_looked_at_are_counted_in_one_line(
         async with world.registry() as registry:
             world.engine.behave = hold
             ticket = registry.submit(inbound(1))
-            await asyncio.wait_for(world.engine.prompted.wait(), 30)
+            await asyncio.wait_for(world.engine.prompted.wait(), 120)
             client = world.engine.last
             client.call("reply")
-            await asyncio.wait_for(judging.wait(), 30)
+            await asyncio.wait_for(judging.wait(), 120)
             client.call("reply")
             await eventually(lambda: len(client.tool_answers) == 1)
             client.call("reply")
@@ -361,7 +361,7 @@ async def test_what_the_engine_s_own_tools_gave_is_written_at_once(tmp_path: Pat
         engine = hands.world.engine
         engine.behave = hold
         ticket = registry.submit(inbound(1))
-        await asyncio.wait_for(engine.prompted.wait(), 30)
+        await asyncio.wait_for(engine.prompted.wait(), 120)
         client, run_id = engine.last, engine.last.launch.run_dir.name
 
         def told() -> list[object]:

@@ -15,7 +15,7 @@ from bot.names import Names, NoNames
 from config.settings import InspectorSettings
 from sessions.run_feed import RunFeed
 
-REQUEST_SECONDS = 30
+REQUEST_SECONDS = 120
 
 
 class Wall:

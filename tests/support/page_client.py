@@ -15,7 +15,7 @@ from bot.playground.server import Playground
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-REQUEST_SECONDS = 30
+REQUEST_SECONDS = 120
 
 
 class PageClient:

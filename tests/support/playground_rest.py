@@ -45,7 +45,7 @@ class Api:
         headers = {"Authorization": f"Bot {self._pg.token}"}
         content: dict[str, Any] = {"data": BytesIO(raw)} if raw is not None else {"json": body}
         async with (
-            asyncio.timeout(30),
+            asyncio.timeout(120),
             self._session.request(
                 method, self._pg.api_base + path, headers=headers, **content
             ) as answer,

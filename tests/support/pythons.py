@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = 120
 
 
 def run(python: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,7 @@ from bot.playground.embedded_model import (
     EmbeddedModelLimits,
 )
 
-START_SECONDS = 60.0
+START_SECONDS = 120.0
 
 
 def gguf() -> Path:
@@ -93,7 +93,7 @@ async def test_it_ends_with_a_killed_parent() -> None:
     finally:
         parent.kill()
         await parent.wait()
-    assert await asyncio.to_thread(psutil.wait_procs, [child], 30) == ([child], [])
+    assert await asyncio.to_thread(psutil.wait_procs, [child], 120) == ([child], [])
 
 
 async def test_a_missing_file_is_named_before_anything_starts(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ async def test_it_ends_at_once_when_its_input_is_closed() -> None:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         out, _ = await process.communicate()
     assert out == b""
     assert process.returncode == 0  # not the end of a missing model

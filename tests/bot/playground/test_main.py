@@ -18,7 +18,7 @@ async def test_it_prints_where_it_is_and_serves(capsys: pytest.CaptureFixture[st
     """Page, REST and gateway answer at the printed addresses until it is told to stop."""
     started, stop = asyncio.Event(), asyncio.Event()
     options = parse(["--port", "0", "--token", "t", "--realistic-limits"])
-    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(120), asyncio.TaskGroup() as group:
         group.create_task(serve(options, started=started, stop=stop))
         await started.wait()
         printed = capsys.readouterr().out.splitlines()

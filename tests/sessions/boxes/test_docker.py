@@ -123,7 +123,7 @@ async def test_an_engine_is_asked_for_a_box(
             said: list[bytes] = []
             ended = asyncio.Event()
             async with PiProcess(boxed, limits, on_stdout=said.append, on_end=ended.set) as process:
-                await asyncio.wait_for(ended.wait(), 60)
+                await asyncio.wait_for(ended.wait(), 120)
                 assert "no container here" in process.stderr_tail
     wanted, walls = asked.wanted, asked.wanted["HostConfig"]
     assert (wanted["Image"], wanted["User"].split(":")[0] != "0") == (SETTINGS.image, True)

@@ -72,7 +72,7 @@ class Judged:
                 self.client.answer_host(request, said)
 
         self.client.serve_host(take if answer else None)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             outcome = (await exchange.run("Go on.")).outcome
         told = [each.text for each in self.model.requests[-1].messages if each.role == "tool"]
         return outcome, told[-1] if told else ""
@@ -177,7 +177,7 @@ async def test_a_silent_host_blocks_in_time_and_an_abort_does_not_wait_for_it(
         pi.client.serve_host(lambda _: asked.set())
         pi.model.script(Answer.call(ToolCall(name="bash", arguments={"command": MAKE})))
         pi.client.prompt("Go on.")
-        await asyncio.wait_for(asked.wait(), 30)
+        await asyncio.wait_for(asked.wait(), 120)
     # The host has gone in the middle of its question, and pi with it.
     assert pi.client.process.exit_code is not None
     assert not pi.made("made")

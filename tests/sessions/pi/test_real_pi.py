@@ -53,7 +53,7 @@ class World:
 
     async def turn(self, text: str, limits: SessionLimits = LIMITS) -> ExchangeResult:
         exchange = TurnExchange(self.client, limits, run_id=RunId("run"), turn_id=TurnId("turn"))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             return await exchange.run(text)
 
     async def outcome(self, text: str) -> TurnOutcome:
@@ -131,7 +131,7 @@ async def test_the_providers_protocol_is_loaded_before_the_first_prompt(tmp_path
             transport, _ = await asyncio.get_running_loop().connect_read_pipe(
                 lambda: asyncio.StreamReaderProtocol(loaded), pipe
             )
-            async with PiClient(spec, LIMITS) as client, asyncio.timeout(30):
+            async with PiClient(spec, LIMITS) as client, asyncio.timeout(120):
                 await client.start()
                 async for line in loaded:
                     if b"/openai-completions-" in line:
@@ -199,7 +199,7 @@ async def test_an_abort_ends_what_hangs_in_mid_stream(tmp_path: Path) -> None:
         world.model.script(Hang(chunks=("Half",)))
         exchange = world.client.prompt("hi")
         await world.model.wait_for_requests(1)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await world.client.abort()
             events = [event async for event in exchange]
         assert events[-1].type == "agent_settled"

@@ -45,7 +45,7 @@ async def pi_with_tools(
 
 async def turn(client: PiClient, text: str, answer: Answering | None) -> TurnOutcome:
     exchange = TurnExchange(client, LIMITS, run_id=RunId("run"), turn_id=TurnId("turn"))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         if answer is None:
             return (await exchange.run(text)).outcome
         async with ToolDesk(client, answer, tool_seconds=30.0):
@@ -116,7 +116,7 @@ async def test_an_abort_during_a_call_ends_the_turn(tmp_path: Path) -> None:
             raise AssertionError
 
         model.script(Answer.call(ToolCall(name="recall", arguments={"query": "tea"})))
-        async with asyncio.timeout(30), ToolDesk(client, never, tool_seconds=60.0):
+        async with asyncio.timeout(120), ToolDesk(client, never, tool_seconds=60.0):
             outcome = (await exchange.run("what do you know?")).outcome
         assert (outcome.kind, outcome.error_code) == (OutcomeKind.CUT_OFF, HaltReason.STOPPED)
         assert client.alive

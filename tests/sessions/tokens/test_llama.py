@@ -68,7 +68,7 @@ def serving() -> Iterator[str]:
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}/v1"
         server.shutdown()
-        thread.join(timeout=30)
+        thread.join(timeout=120)
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def _ask(url: str, system: str, user: str) -> int:
     request = urllib.request.Request(  # noqa: S310 - our own address
         f"{url}/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - as above
+    with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310 - as above
         document: dict[str, Any] = json.load(answer)
     return int(document["usage"]["prompt_tokens"])
 

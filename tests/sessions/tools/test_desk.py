@@ -33,7 +33,7 @@ class Channel:
         self.handler(HostRequest(id=f"q{number}", tool="remember", arguments="{}"))
 
     async def answer_to(self, number: int = 1) -> dict[str, object]:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while f"q{number}" not in self.answers:
                 self.answered.clear()
                 await self.answered.wait()

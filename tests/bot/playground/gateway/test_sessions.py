@@ -152,12 +152,12 @@ class Raw:
         await self.socket.send_str(json.dumps({"op": op, "d": data}))
 
     async def next(self) -> dict[str, Any]:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             frame: dict[str, Any] = json.loads((await self.socket.receive()).data)
             return frame
 
     async def close_code(self) -> int | None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             async for _ in self.socket:
                 pass
         return self.socket.close_code

@@ -106,7 +106,7 @@ async def test_closing_the_playground_says_good_bye_to_pages() -> None:
     async with page_open() as client, client.following(BO) as socket:
         async with asyncio.TaskGroup() as group:
             group.create_task(client.pg.__aexit__(None, None, None))
-            await socket.receive(timeout=30)
+            await socket.receive(timeout=120)
         assert socket.close_code == 1001
 
 

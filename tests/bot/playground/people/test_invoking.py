@@ -324,7 +324,7 @@ async def test_late_first_answer_is_unknown(kit: Kit, monkeypatch: pytest.Monkey
     await kit.pg.slash(ADA, HEARTH, "late")
     now[0] += 3.1
     kit.release.set()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         assert (await errors.get()).code == 10062
 
 
@@ -343,6 +343,6 @@ async def test_the_token_dies_after_fifteen_minutes(kit: Kit) -> None:
     await kit.pg.slash(ADA, HEARTH, "slow", timeout=0.05)
     now[0] += 901
     kit.release.set()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         refused = await errors.get()
     assert (refused.status, refused.code) == (401, 50027)
