@@ -141,6 +141,7 @@ TESTED_BY = {
     "sessions/run_process.py": "tests/sessions/test_start.py",
     "sessions/run_holder.py": "tests/sessions/test_session.py",
     "sessions/store/burials.py": "tests/sessions/store/test_erasure.py",
+    "sessions/store/connection.py": "tests/sessions/store/test_database.py",
     "sessions/store/note_rows.py": "tests/sessions/store/test_memory.py",
     "sessions/store/task_rows.py": "tests/sessions/store/test_tasks.py",
     "sessions/store/consent.py": "tests/sessions/memory/test_service.py",

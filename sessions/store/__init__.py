@@ -1,6 +1,7 @@
 """All SQL of the project: one SQLite database in the home, through aiosqlite.
 
-``database``    owner of the connection, WAL, migrations, one writer
+``database``    WAL, migrations, one writer    ``connection``  one, on its thread
+``readers``     looking things up beside the writer
 ``migrations``  the ordered list of changes and the table of those applied   ``sql``  pieces
 ``runs``        runs, turns, outcomes, which reply belongs to which turn
 ``run_list``    the list of runs, looked through   ``usage``  what was spent, by day

@@ -1,8 +1,12 @@
-"""One owner of one SQLite connection.
+"""One owner of a database: one connection writes, and beside it ``readers`` look things up.
 
 A unit of work is a plain function over ``sqlite3.Connection``. It runs as a whole, inside one
-transaction, on the connection's own thread. So a transaction can await nothing, two of them never
+transaction, on a connection's own thread. So a transaction can await nothing, two of them never
 mix, a cancelled caller leaves none half open, and each costs one change of threads.
+
+Which of the two a store asks for goes by what it does, not by whose it is: what reads in order to
+change is one ``write``, so nothing comes between; all else is a ``read``, also in a turn, for it
+sees what was committed before it began.
 
 ``synchronous=NORMAL``: a killed process loses nothing and the file cannot break; only a power cut
 may take back the last transactions. The exact account that must survive a power cut is the trace,
@@ -15,17 +19,17 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar, cast
-
-import aiosqlite
+from typing import Generic, TypeVar
 
 from sessions.clock import Clock, timestamp
 from sessions.errors import StoreDamaged, StoreMissing, StoreTooNew, StoreUnavailable
+from sessions.store.connection import Connection
 from sessions.store.copies import keep_copy
 from sessions.store.migrations import MIGRATIONS, Migration, migrate, schema_of
+from sessions.store.readers import Readers, open_readers
 
 T = TypeVar("T")
 PRIVATE_FILE = 0o600
@@ -33,14 +37,6 @@ DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 OPENING_SECONDS = 300.0
 """Bound of opening with its check, which reads the whole file; a gigabyte takes a few seconds, and
 its copy before an upgrade as long again."""
-
-
-class _Connection(aiosqlite.Connection):
-    """aiosqlite's connection and thread, with one more door: run a function there."""
-
-    async def call(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        # aiosqlite leaves the types of its own queue open.
-        return cast("T", await self._execute(work, self._conn))  # type: ignore[no-untyped-call]
 
 
 class _Job(Generic[T]):
@@ -76,8 +72,11 @@ class _Job(Generic[T]):
 class Database:
     """The open database. Made by ``open_database``; the stores of this package sit on it."""
 
-    def __init__(self, connection: _Connection, *, name: str, patience_seconds: float) -> None:
-        self._connection = connection
+    def __init__(
+        self, writer: Connection, readers: Readers, *, name: str, patience_seconds: float
+    ) -> None:
+        self._writer = writer
+        self._readers = readers
         self._name = name
         self._patience_seconds = patience_seconds
         self.closed = False
@@ -98,15 +97,15 @@ class Database:
             StoreUnavailable: locked for longer than the set patience, full disk, or closed. Work
                 that had not begun by then never happens.
         """
-        return await self._run(_Job(work, begin="BEGIN IMMEDIATE"))
+        return await self._run(self._writer, _Job(work, begin="BEGIN IMMEDIATE"))
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run ``work`` on one consistent state of the database.
+        """Run ``work`` on one consistent state of the database, beside whatever is written.
 
         Raises:
-            StoreUnavailable: as ``write``.
+            StoreUnavailable: as ``write``; a lock for writing does not hold it up.
         """
-        return await self._run(_Job(work, begin="BEGIN DEFERRED"))
+        return await self._run(self._readers, _Job(work, begin="BEGIN DEFERRED"))
 
     async def clear_log(self) -> bool:
         """Write everything into the file itself and empty the log beside it.
@@ -124,20 +123,22 @@ class Database:
             (busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             return not busy
 
-        return await self._within_patience(empty)
+        return await self._within_patience(self._writer, empty)
 
-    async def _run(self, job: _Job[T]) -> T:
+    async def _run(self, by: Connection | Readers, job: _Job[T]) -> T:
         try:
-            return await self._within_patience(job)
+            return await self._within_patience(by, job)
         finally:
             job.given_up = True
 
-    async def _within_patience(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def _within_patience(
+        self, by: Connection | Readers, work: Callable[[sqlite3.Connection], T]
+    ) -> T:
         if self.closed:
             raise StoreUnavailable("closed")
         try:
             async with asyncio.timeout(self._patience_seconds):
-                return await self._connection.call(work)
+                return await by.call(work)
         except TimeoutError as error:
             raise StoreUnavailable("timeout") from error
         except sqlite3.Error as error:
@@ -173,31 +174,31 @@ async def open_database(
         await asyncio.to_thread(_make_private, path)
     elif not await asyncio.to_thread(path.is_file):
         raise StoreMissing("no file", name=path.name)
-    connection = _Connection(_connector(path, patience_seconds, read_only=read_only), 64)
-    try:
-        async with asyncio.timeout(OPENING_SECONDS):
-            await connection
-            check = _Check(
-                path=path,
-                clock=clock,
-                migrations=tuple(migrations),
-                read_only=read_only,
-                durable=durable,
-                copied=copied,
-            )
-            await connection.call(check)
-    except (sqlite3.Error, TimeoutError) as error:
-        await connection.close()
-        raise _translated(error, name=path.name) from error
-    except BaseException:
-        await connection.close()
-        raise
-    database = Database(connection, name=path.name, patience_seconds=patience_seconds)
-    try:
-        yield database
-    finally:
-        database.closed = True
-        await connection.close()
+    check = _Check(
+        path=path,
+        clock=clock,
+        migrations=tuple(migrations),
+        read_only=read_only,
+        durable=durable,
+        copied=copied,
+    )
+    async with AsyncExitStack() as stack:
+        writer = Connection(path, patience_seconds=patience_seconds, read_only=read_only)
+        try:
+            async with asyncio.timeout(OPENING_SECONDS):
+                await stack.enter_async_context(writer)
+                await writer.call(check)
+                readers = Readers(writer)
+                if not read_only:
+                    opening = open_readers(path, patience_seconds=patience_seconds)
+                    readers = await stack.enter_async_context(opening)
+        except (sqlite3.Error, TimeoutError) as error:
+            raise _translated(error, name=path.name) from error
+        database = Database(writer, readers, name=path.name, patience_seconds=patience_seconds)
+        try:
+            yield database
+        finally:
+            database.closed = True
 
 
 def _make_private(path: Path) -> None:
@@ -210,17 +211,6 @@ def _make_private(path: Path) -> None:
         os.fchmod(descriptor, PRIVATE_FILE)
     finally:
         os.close(descriptor)
-
-
-def _connector(
-    path: Path, patience_seconds: float, *, read_only: bool
-) -> Callable[[], sqlite3.Connection]:
-    address = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
-
-    def connect() -> sqlite3.Connection:
-        return sqlite3.connect(address, uri=True, timeout=patience_seconds, isolation_level=None)
-
-    return connect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

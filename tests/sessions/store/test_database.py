@@ -84,7 +84,7 @@ async def test_pragmas_are_set(database: Database) -> None:
         names = ("journal_mode", "synchronous", "foreign_keys")
         return [db.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
 
-    assert await database.read(read) == ["wal", 1, 1]
+    assert await database.write(read) == ["wal", 1, 1]
 
 
 async def test_a_failing_transaction_changes_nothing(database: Database) -> None:
