@@ -33,11 +33,12 @@ from bot.inspector.server import Inspector
 from bot.interactions import OnceOnly
 from bot.lanes import Lanes
 from bot.leftovers import Leftovers
-from bot.login_faults import DISCORD_SAYS_NO, NO_TOKEN, NOT_DISCORD, why_ended, why_not_started
+from bot.login_faults import DISCORD_SAYS_NO, NO_TOKEN, why_ended, why_not_started
 from bot.logs import configure_logging, describe
 from bot.metrics.figures import Figures
 from bot.outlooks import open_outlooks
 from bot.parcels import Parcels
+from bot.sending import UNREADABLE
 from bot.tasks.desk import TaskDesk
 from bot.threshold import Threshold
 from bot.voice import DiscordVoice
@@ -269,17 +270,16 @@ class _Service:
                 await self._bot.login(token)
         except DISCORD_SAYS_NO as error:
             return why_ended(error, api=self._live.current.discord.api)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except UNREADABLE as error:
             if self._bot.application is not None:
                 raise  # all of Discord's answers were read: the fault is ours
-            _log.error("discord.ended", code=None, **describe(error))
-            return NOT_DISCORD.format(api=self._live.current.discord.api)
+            return why_ended(error, api=self._live.current.discord.api)
         return ""
 
     async def _connect(self) -> str:
         try:
             await self._bot.connect(reconnect=True)
-        except DISCORD_SAYS_NO as error:
+        except (*DISCORD_SAYS_NO, *UNREADABLE) as error:
             return why_ended(error, api=self._live.current.discord.api)
         return ""
 

@@ -13,7 +13,8 @@ import hashlib
 import itertools
 import json
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,11 +27,13 @@ from discord import app_commands
 from discord.ext import commands
 from discord.gateway import DiscordWebSocket
 
+from bot import usual_fields
 from bot.errors import answer_command_error
 from bot.interactions import Parse
 from bot.logs import describe
 from bot.odd_messages import read_odd
 from bot.permissions import is_for_everyone, is_owner, refuse
+from bot.sending import UNREADABLE
 from config.homedir import write_private
 
 if TYPE_CHECKING:
@@ -50,8 +53,9 @@ MAX_GUILDS_LOOKED_AT = 25
 """Servers whose own list is looked at for commands of an earlier registration."""
 _FIRST_EVENT = "READY"
 _WHOLE_MESSAGE = frozenset({"id", "channel_id", "author", "content", "type"})
-_UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
-"""What the library raises over an answer that is not of Discord's form."""
+_SLASH = discord.AppCommandType.chat_input.value
+Name: TypeAlias = tuple[object, object]
+"""What tells commands apart: the kind and the name."""
 Setup: TypeAlias = Callable[["InglenookBot"], Awaitable[None]]
 _log = structlog.get_logger(__name__)
 
@@ -115,6 +119,8 @@ class InglenookBot(commands.AutoShardedBot):
         self._deaf: set[int] = set()
         """Shards without a connection."""
         parsers = self._connection.parsers
+        for name in usual_fields.EVENTS:
+            parsers[name] = _filling(name, parsers[name])
         for name in ("MESSAGE_CREATE", "MESSAGE_UPDATE"):
             parsers[name] = partial(read_odd, parsers[name])
         parsers.update({name: tolerant(name, parser) for name, parser in parsers.items()})
@@ -195,37 +201,41 @@ class InglenookBot(commands.AutoShardedBot):
         try:
             async with asyncio.timeout(SYNC_SECONDS):
                 await self._sync()
-        except (discord.HTTPException, app_commands.AppCommandError, aiohttp.ClientError) as error:
+        except (discord.HTTPException, aiohttp.ClientError) as error:
             status = getattr(error, "status", 0)
             _log.warning("commands.not_synced", kind=type(error).__name__, status=status)
-        except (TimeoutError, OSError, discord.RateLimited, *_UNREADABLE) as error:
+        except (TimeoutError, OSError, discord.RateLimited, *UNREADABLE) as error:
             _log.warning("commands.not_synced", kind=type(error).__name__)
         else:
             return True
         return False
 
     async def _sync(self) -> None:
+        # The library's models of commands want more of an answer than is needed here.
         payload = command_forms(self.tree)
         wanted = command_hash(payload)
         path = self.live.home / SYNC_FILE
-        there = {(item.type.value, item.name) for item in await self.tree.fetch_commands()}
-        ours = {(form["type"], form["name"]) for form in payload}
-        if there == ours and await asyncio.to_thread(_read, path) == (self.application_id, wanted):
+        application = self.application_id or 0
+        there = _names(await self.http.get_global_commands(application))
+        ours = _names(payload)
+        if there == ours and await asyncio.to_thread(_read, path) == (application, wanted):
             _log.info("commands.unchanged", count=len(there))
             return
-        written = await self.tree.sync()
-        await self._clear_doubles({name for _, name in ours})
-        content = json.dumps({"application": self.application_id, "sha256": wanted})
+        await self.http.bulk_upsert_global_commands(application, payload)
+        await self._clear_doubles(application, ours)
+        content = json.dumps({"application": application, "sha256": wanted})
         await asyncio.to_thread(write_private, path, content.encode())
-        _log.info("commands.synced", count=len(written))
+        _log.info("commands.synced", count=len(ours))
 
-    async def _clear_doubles(self, names: set[object]) -> None:
+    async def _clear_doubles(
+        self, application: int, ours: AbstractSet[tuple[object, object]]
+    ) -> None:
         """Empty a server's own list where it shows our commands a second time."""
         for guild in self.guilds[:MAX_GUILDS_LOOKED_AT]:
             try:
-                doubles = await self.tree.fetch_commands(guild=guild)
-                if not names.isdisjoint(item.name for item in doubles):
-                    await self.tree.sync(guild=guild)
+                theirs = await self.http.get_guild_commands(application, guild.id)
+                if not ours.isdisjoint(_names(theirs)):
+                    await self.http.bulk_upsert_guild_commands(application, guild.id, [])
             except discord.HTTPException as error:
                 _log.warning("commands.doubles_left", status=error.status, code=error.code)
 
@@ -252,9 +262,14 @@ def tolerant(event: str, parser: Callable[[Any], None]) -> Callable[[Any], None]
     return read
 
 
+def _filling(event: str, parser: Parse) -> Parse:
+    """Fill in what an event may leave out."""
+    return lambda data: parser(usual_fields.filled(event, data))
+
+
 def command_forms(
     tree: app_commands.CommandTree[InglenookBot],
-) -> list[Mapping[str, object]]:
+) -> list[dict[str, Any]]:
     """Give the commands as they are written to Discord, in a fixed order."""
     forms = [command.to_dict(tree) for command in tree.get_commands()]
     return sorted(forms, key=lambda form: (form["type"], form["name"]))
@@ -263,6 +278,11 @@ def command_forms(
 def command_hash(forms: Sequence[Mapping[str, object]]) -> str:
     """Name a set of commands, so that a change is noticed."""
     return hashlib.sha256(json.dumps(forms, sort_keys=True).encode()).hexdigest()
+
+
+def _names(forms: Iterable[Mapping[str, Any]]) -> set[Name]:
+    """Name commands; Discord need not say that one is a slash command."""
+    return {(form.get("type", _SLASH), form["name"]) for form in forms}
 
 
 def _read(path: Path) -> tuple[int | None, str]:

@@ -59,7 +59,8 @@ def why_ended(error: Exception, *, api: str) -> str:
         return INTENTS_INVALID
     if code is not None:
         return f"Discord ended the connection for good (code {code})."
-    return UNREACHABLE.format(api=api)
+    sentence = UNREACHABLE if isinstance(error, DISCORD_SAYS_NO) else NOT_DISCORD
+    return sentence.format(api=api)
 
 
 def why_not_started(error: SafeError) -> str:

@@ -33,6 +33,8 @@ PASSING: Final = (
     discord.RateLimited,
 )
 FAILURES: Final = (*PASSING, discord.HTTPException)
+UNREADABLE: Final = (AttributeError, KeyError, TypeError, ValueError)
+"""What the library raises over an answer that is not of Discord's form."""
 _log = structlog.get_logger(__name__)
 Target: TypeAlias = "discord.Message | discord.PartialMessage"
 
@@ -84,7 +86,7 @@ async def send(sending: Sending, limits: DeliveryLimits) -> discord.Message | No
         try:
             async with asyncio.timeout(limits.send_seconds):
                 return await _post(sending)
-        except FAILURES as failure:
+        except (*FAILURES, *UNREADABLE) as failure:  # something in between may answer for Discord
             sending.attempts.append(describe_failure(failure))
             if sending.edits is not None and is_gone(failure):
                 sending.edits = None

@@ -107,6 +107,28 @@ async def test_final_close_codes_end_the_bot_in_order(
     assert identifies(pg) == 1
 
 
+async def test_a_gateway_that_is_not_discord_is_named(tmp_path: Path) -> None:
+    """The login works, but nothing of the first event can be read: one line, no traceback."""
+
+    async def greet(request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        await socket.send_json({"op": 10, "d": {"heartbeat_interval": 60_000}})
+        await socket.receive()  # IDENTIFY
+        await socket.send_json({"op": 0, "t": "READY", "s": 1, "d": {}})
+        await socket.receive()
+        return socket
+
+    def attach(app: web.Application, _: Playground) -> None:
+        app.router.add_get("/elsewhere", greet)
+
+    async with Playground(extend=(attach,)) as pg:
+        with pointed_at(pg):
+            pg.gateway.address = f"{pg.origin}/elsewhere".replace("http", "ws", 1)
+            code, said = await start(pg, tmp_path / "home")
+    assert (code, said) == (1, [NOT_DISCORD.format(api=pg.api_base)])
+
+
 async def test_an_unreachable_discord_is_named(tmp_path: Path) -> None:
     """The address that was tried stands in the line."""
     async with Playground() as gone:

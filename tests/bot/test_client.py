@@ -22,6 +22,7 @@ from bot.cogs.state import StateCog
 from bot.runs.book import RunBook
 from config.load import LiveConfig, ensure_home
 from sessions.sources import Sources
+from support.discord_messages import ME, user
 
 Form = dict[str, Any]
 
@@ -95,6 +96,19 @@ async def test_an_event_that_cannot_be_read_ends_nothing(tmp_path: Path) -> None
     assert "embeds" not in repr(logs)
     with pytest.raises(KeyError):
         parsers["READY"](half)
+
+
+async def test_ready_need_not_name_the_only_shard(tmp_path: Path) -> None:
+    """Discord's documentation lets READY leave out ``shard``; the library wants it."""
+    ensure_home(tmp_path)
+
+    async def setup(_: InglenookBot) -> None: ...
+
+    bot = InglenookBot(LiveConfig(tmp_path, environ={}), setup=setup)
+    bot._connection.shard_ids = [0]
+    bot._connection.parsers["READY"]({"user": user(ME), "guilds": []})
+    assert bot.user is not None
+    assert bot.user.id == ME
 
 
 async def test_what_is_everyones_is_shown_to_everyone(forms: list[Form]) -> None:

@@ -48,10 +48,18 @@ async def sent(*failures: Exception) -> tuple[Any, Sending, Channel]:
 
 
 @pytest.mark.parametrize(
-    "failure", [refusal(500), refusal(429), aiohttp.ClientError(), TimeoutError(), OSError()]
+    "failure",
+    [
+        refusal(500),
+        refusal(429),
+        aiohttp.ClientError(),
+        TimeoutError(),
+        OSError(),
+        TypeError("a page of some proxy in between, taken for the message"),
+    ],
 )
 async def test_what_passes_is_tried_again_with_the_same_nonce(failure: Exception) -> None:
-    """Outbound: 429, 5xx and the network are passing."""
+    """Outbound: 429, 5xx and the network are passing; so is what Discord cannot have said."""
     message, _, channel = await sent(failure)
     assert message == "message"
     assert [each["nonce"] for each in channel.sent] == ["n", "n"]

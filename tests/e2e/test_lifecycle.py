@@ -69,6 +69,15 @@ async def test_commands_are_written_once_and_again_only_on_a_change(stage: Stage
     assert writes(stage) == [("PUT", 200)] * 2
 
 
+async def test_commands_count_as_written_whatever_discord_says_of_them(stage: Stage) -> None:
+    """P16: a bare answer to the write is no reason to write the same again, now or later."""
+    stage.pg.faults.fail("PUT", COMMANDS, status=200, after=True)
+    for _ in range(2):
+        async with running(stage.home, stage.pg, stage.model) as app:
+            await app.commands.wait()
+    assert writes(stage) == [("PUT", 200)]
+
+
 async def test_commands_left_in_a_server_are_not_shown_twice(stage: Stage) -> None:
     """P16: each command is seen once, also where an earlier version wrote them to the server."""
     body = [{"name": "doctor", "description": "an earlier one", "type": 1}]
