@@ -154,11 +154,17 @@ def role_of(
     """Give the tier of a person, from ids and from Discord's own permissions, never from a name."""
     if str(user.id) in owners:
         return Role.OWNER
-    if isinstance(user, discord.Member) and user.guild_permissions.administrator:
+    if isinstance(user, discord.Member) and _is_administrator(user):
         return Role.ADMIN
     if str(user.id) in users or not role_ids(user).isdisjoint(roles):
         return Role.TRUSTED
     return Role.MEMBER
+
+
+def _is_administrator(member: discord.Member) -> bool:
+    """Ask the server; one that Discord has not told us of yet makes nobody one."""
+    knows_roles = bool(getattr(member.guild, "roles", ()))  # None for a server that is not cached
+    return knows_roles and member.guild_permissions.administrator
 
 
 def inbound(

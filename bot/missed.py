@@ -161,7 +161,10 @@ def may_read(channel: Channel) -> bool:
     me = getattr(channel.guild, "me", None)
     if me is None:
         return True
-    allowed = channel.permissions_for(me)
+    try:
+        allowed = channel.permissions_for(me)
+    except discord.ClientException:  # a thread whose channel is not known
+        return True
     return allowed.read_messages and allowed.read_message_history
 
 

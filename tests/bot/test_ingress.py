@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import discord
 import pytest
@@ -377,3 +378,16 @@ async def test_an_administrator_role_is_read_from_the_server(state: State) -> No
     stranger = make_message(state, "hi", member=member(9999)).author
     assert ingress.role_of(stranger, owners=[]) is Role.MEMBER
     assert role(KEEPERS, "keepers", 8)["permissions"] == "8"
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_server_not_heard_of_yet_makes_nobody_its_administrator(
+    state: State, *, known: bool
+) -> None:
+    """P03: a message may come before its server's roles; then nobody is more than a member."""
+    if known:
+        as_ready_names_it: Any = {"id": "21", "unavailable": True}
+        state._add_guild_from_data(as_ready_names_it)
+    author = make_message(state, "hi", guild_id="21", channel_id="22").author
+    assert isinstance(author, discord.Member)
+    assert ingress.role_of(author, owners=[]) is Role.MEMBER
