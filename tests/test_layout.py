@@ -27,7 +27,6 @@ LONG_FILES = {
 }
 """Longer than ``MAX_LINES``, and why. A file that needs "and" to be described is two files."""
 TESTED_BY = {
-    "bot/init/asking.py": "tests/bot/init/test_wizard.py",
     "bot/init/desk.py": "tests/bot/init/test_wizard.py",
     "bot/init/discord.py": "tests/bot/init/test_wizard.py",
     "bot/init/discord_steps.py": "tests/bot/init/test_wizard.py",

@@ -18,6 +18,7 @@ MESSAGE_CONTENT: Final = 1 << 18
 MESSAGE_CONTENT_LIMITED: Final = 1 << 19
 """Application flag: the content intent is switched on (smaller bots)."""
 _PORTAL: Final = "in Discord's developer portal, page Bot"
+_INTO_ENV: Final = "put the new one as DISCORD_TOKEN into .env"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +42,8 @@ async def check_discord(settings: Settings) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def judge_token(me: Answer) -> Check:
-    """Judge the answer to ``GET /users/@me``."""
+def judge_token(me: Answer, *, remedy: str = _INTO_ENV) -> Check:
+    """Judge the answer to ``GET /users/@me``; ``remedy`` says where a new token goes."""
     match me.status:
         case 200 if "username" in me.body:
             return ok("Discord token", f"is that of {me.body['username']}")
@@ -62,7 +63,7 @@ def judge_token(me: Answer) -> Check:
             return fail(
                 "Discord token",
                 "is not valid",
-                f"Reset it {_PORTAL}, and put the new one as DISCORD_TOKEN into .env.",
+                f"Reset it {_PORTAL}, and {remedy}.",
             )
         case status:
             return fail(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getpass
+import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
@@ -13,6 +15,26 @@ _YES: Final = frozenset({"y", "yes"})
 _NO: Final = frozenset({"n", "no"})
 _SKIP: Final = "s"
 _Read = TypeVar("_Read")
+
+
+def read_unseen(prompt: str) -> str:
+    """Ask for a line and show nothing of it.
+
+    Where no terminal is, nothing is ever shown; ``getpass`` would warn that it cannot help it.
+    """
+    if sys.stdin.isatty():
+        return getpass.getpass(prompt)
+    sys.stdout.write(prompt)
+    sys.stdout.flush()
+    return input()
+
+
+def _folded(line: str, width: int) -> str:
+    """Break a line between words, below where it begins; a link stays whole, to be opened."""
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 class Terminal:
@@ -27,7 +49,7 @@ class Terminal:
         console: Console,
         *,
         read: Callable[[], str] = input,
-        read_hidden: Callable[[str], str] = getpass.getpass,
+        read_hidden: Callable[[str], str] = read_unseen,
     ) -> None:
         self._console = console
         self._read = read
@@ -35,7 +57,7 @@ class Terminal:
 
     def say(self, text: str = "", *, style: str = "") -> None:
         """Show a line; nothing in it is taken for markup."""
-        self._console.print(Text(text, style=style), soft_wrap=True)
+        self._show(text, style=style)
 
     def heading(self, text: str) -> None:
         """Begin a step."""
@@ -53,7 +75,7 @@ class Terminal:
         """Ask until ``check`` takes the answer; nothing typed is the default."""
         while True:
             shown = f" [{default}]" if default else ""
-            typed = self._typed(f"{question}{shown}: ", hidden=hidden).strip()
+            typed = self._typed(f"{question}{shown}:", hidden=hidden).strip()
             try:
                 return check(typed or default)
             except ValueError as error:
@@ -62,9 +84,14 @@ class Terminal:
     def _typed(self, prompt: str, *, hidden: bool) -> str:
         if hidden:
             # It asks by itself: only once the terminal shows nothing of what is typed.
-            return self._read_hidden(prompt)
-        self._console.print(Text(prompt), end="", soft_wrap=True)
+            return self._read_hidden(f"{prompt} ")
+        self._show(prompt, end=" ")
         return self._read()
+
+    def _show(self, text: str, *, style: str = "", end: str = "\n") -> None:
+        if self._console.is_terminal:
+            text = "\n".join(_folded(line, self._console.width) for line in text.split("\n"))
+        self._console.print(Text(text, style=style), end=end, soft_wrap=True)
 
     def confirm(self, question: str, *, default: bool) -> bool:
         """Ask for yes or no."""
@@ -79,18 +106,28 @@ class Terminal:
     def choose(self, question: str, options: Sequence[tuple[str, str]], *, default: str) -> str:
         """Show options (name and words) with numbers, and give the name of the chosen one."""
         names = [name for name, _ in options]
+        return names[self.pick(question, options, default=names.index(default))]
+
+    def pick(self, question: str, options: Sequence[tuple[str, str]], *, default: int = 0) -> int:
+        """Show options as ``choose`` does; give the place of the chosen one, from 0.
+
+        Names that stand there twice are told apart by their numbers.
+        """
+        names = [name for name, _ in options]
         width = max((len(name) for name, words in options if words), default=0)
         for number, (name, words) in enumerate(options, start=1):
             self.say(f"  {number}  {name:<{width}}  {words}".rstrip())
 
-        def check(typed: str) -> str:
+        def check(typed: str) -> int:
+            if not typed:
+                return default
             if typed in names:
-                return typed
+                return names.index(typed)
             if typed.isascii() and typed.isdigit() and 0 < int(typed[:4]) <= len(names):
-                return names[int(typed) - 1]
+                return int(typed) - 1
             raise ValueError(f"is none of them; give a number from 1 to {len(names)}")
 
-        return self.ask(question, check, default=default)
+        return self.ask(f"{question} [{names[default]}]", check)
 
     def wait(self, what: str) -> bool:
         """Wait until something is done elsewhere; False when it is to be left for later."""

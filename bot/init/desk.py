@@ -38,6 +38,10 @@ class Desk:
     def leave(self, line: str) -> None:
         """Note, and show, what is left to do."""
         self.left.append(line)
+        self.remark(line)
+
+    def remark(self, line: str) -> None:
+        """Show what an owner should know and may leave so."""
         self.terminal.say(f"  ! {line}", style="yellow")
 
     def done(self, line: str) -> None:

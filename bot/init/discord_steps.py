@@ -44,7 +44,7 @@ class DiscordSteps:
                 "Token (hidden; empty to go on without Discord)", str, hidden=True
             )
             if not token:
-                desk.leave("No token yet: run opens the playground. With one, start init again.")
+                desk.remark("No token yet: run opens the playground. With one, start init again.")
                 return None
             discord = Discord(settings.api, token)
             good, intent, application = discord.look() if _may_be(token) else _NO_TOKEN
@@ -62,12 +62,18 @@ class DiscordSteps:
 
     def _keep_token(self, token: str) -> None:
         """Put the token into ``.env``, also where it came from the environment this time."""
-        there = self._desk.keeper.secrets().get(TOKEN_VARIABLE, "")
+        keeper = self._desk.keeper
+        there = keeper.secrets().get(TOKEN_VARIABLE, "")
+        if keeper.environ.get(TOKEN_VARIABLE, token) != token:
+            self._desk.leave(
+                f"{TOKEN_VARIABLE} in your environment is another token, and goes before .env: "
+                f"unset {TOKEN_VARIABLE}"
+            )
         if there == token:
             return
         if there and not self._desk.may_replace("the token in .env"):
             return
-        self._desk.keeper.set_secret(TOKEN_VARIABLE, token)
+        keeper.set_secret(TOKEN_VARIABLE, token)
 
     def _intent(self, discord: Discord, intent: Check) -> None:
         while intent.verdict is not Verdict.OK:

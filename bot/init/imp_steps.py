@@ -23,6 +23,8 @@ HELLO: Final = (
     "I am {name}, and this is my first word here. Once my owner has started me, mention me and "
     "I will answer."
 )
+MAX_CHANNELS: Final = 30
+"""How many are listed; a longer list runs off a screen."""
 _FORBIDDEN: Final = 403
 
 
@@ -103,17 +105,18 @@ class ImpSteps:
         places = discord.places() or ()
         if not places:
             return NO_CHANNEL
-        options = [(f"#{place.name}", place.guild) for place in places]
-        options = [(f"{name} ({guild})", "") for name, guild in options]
-        chosen_name = self._desk.terminal.choose(
+        shown = places[:MAX_CHANNELS]
+        if len(shown) < len(places):
+            self._desk.terminal.say(
+                f"The first {len(shown)} of {len(places)} channels. For another choose none, and "
+                "type /channel enable there later."
+            )
+        options = [(f"#{place.name} ({place.guild})", "") for place in shown]
+        number = self._desk.terminal.pick(
             f"Where {imp} answers first",
             [*options, (NO_CHANNEL, "only you, in direct messages")],
-            default=options[0][0],
         )
-        for (name, _), place in zip(options, places, strict=True):
-            if name == chosen_name:
-                return place.id
-        return NO_CHANNEL
+        return shown[number].id if number < len(shown) else NO_CHANNEL
 
     def hello(self, discord: Discord, place: Place | None, owner: str, imp: str) -> None:
         """Post the test message: into the channel, else to the owner."""
@@ -126,7 +129,7 @@ class ImpSteps:
             self._desk.done(f"A message of mine stands in {where}")
         elif status == _FORBIDDEN:
             self._desk.leave(
-                f"Discord lets the bot not write to {where}: look at its permissions there"
+                f"Discord does not let the bot write to {where}: look at its permissions there"
             )
         else:
             self._desk.leave(f"The test message did not get through to {where} (Discord: {status})")

@@ -87,15 +87,14 @@ class ModelSteps:
         if how == EMBEDDED:
             return ModelChoice()
         if how == "provider":
-            terminal.say(", ".join(PROVIDERS))
-            provider = terminal.ask("Provider", _one_of(PROVIDERS), default="openai")
+            provider = self._one_of("Provider", PROVIDERS, default="openai")
             model = terminal.ask("Model, by the provider's name for it", _filled)
             key = terminal.ask(
                 "Variable that holds the key", check_variable, default=usual_key(provider)
             )
             return ModelChoice(provider=provider, model=model, key_env=key)
         url = terminal.ask("Address", _address, default="http://127.0.0.1:8080/v1")
-        api = terminal.ask("Form", _one_of(ENGINE_APIS), default=ENGINE_APIS[0])
+        api = self._one_of("Form", ENGINE_APIS, default=ENGINE_APIS[0])
         key = terminal.ask("Variable that holds the key (empty: no key)", check_variable)
         self._key(ModelChoice(provider=LOCAL, url=url, key_env=key))
         offered = models_at(url, self._desk.keeper.load().variables.get(key, ""))
@@ -103,6 +102,17 @@ class ModelSteps:
             terminal.say(f"It offers {', '.join(offered)}.")
         model = terminal.ask("Model", _filled, default=offered[0] if offered else "")
         return ModelChoice(provider=LOCAL, model=model, url=url, api=api, key_env=key)
+
+    def _one_of(self, question: str, names: tuple[str, ...], *, default: str) -> str:
+        """Show names and ask for one of them."""
+
+        def check(typed: str) -> str:
+            if typed not in names:
+                raise ValueError("is none of them")
+            return typed
+
+        self._desk.terminal.say(", ".join(names))
+        return self._desk.terminal.ask(question, check, default=default)
 
     def _key(self, choice: ModelChoice) -> None:
         """See that the key is in ``.env`` or the environment."""
@@ -133,15 +143,6 @@ class ModelSteps:
             self._desk.leave(f"{check.name} {check.summary}. {check.advice}")
         else:
             self._desk.done(f"{check.name}: {check.summary}")
-
-
-def _one_of(names: tuple[str, ...]) -> Callable[[str], str]:
-    def check(typed: str) -> str:
-        if typed not in names:
-            raise ValueError("is none of " + ", ".join(names))
-        return typed
-
-    return check
 
 
 def _filled(typed: str) -> str:

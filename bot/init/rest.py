@@ -11,8 +11,10 @@ from typing import Final
 import aiohttp
 
 SECONDS: Final = 10.0
+SHORTEST_PAUSE: Final = 0.1
 OK: Final = 200
 UNAUTHORIZED: Final = 401
+TOO_MANY: Final = 429
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,27 @@ async def ask(
     *,
     headers: Mapping[str, str] | None = None,
 ) -> Reply:
-    """Ask one address for JSON; what is no JSON is an answer without a body."""
+    """Ask one address for JSON; what is no JSON is an answer without a body.
+
+    A rate limit is waited out, where that takes no longer than an answer may.
+    """
+    left = SECONDS
+    while True:
+        reply = await _ask_once(method, address, body, headers)
+        pause = reply.fields.get("retry_after") if reply.status == TOO_MANY else None
+        if not isinstance(pause, int | float) or not 0 <= pause <= left:
+            return reply
+        # A limit of no time at all would be asked about without end.
+        left -= max(pause, SHORTEST_PAUSE)
+        await asyncio.sleep(pause)
+
+
+async def _ask_once(
+    method: str,
+    address: str,
+    body: Mapping[str, object] | None,
+    headers: Mapping[str, str] | None,
+) -> Reply:
     timeout = aiohttp.ClientTimeout(total=SECONDS)
     try:
         async with (

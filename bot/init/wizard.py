@@ -76,7 +76,7 @@ class Wizard:
         if application is not None:
             where = f"in #{place.name}: @{application.name} hello" if place else "it a message"
             terminal.say(f"Then write {where}")
-        return EXIT_LEFT if left and application is not None else EXIT_DONE
+        return EXIT_LEFT if left else EXIT_DONE
 
     def _command(self, name: str) -> str:
         """Write a command of the shell as it is typed for this home."""

@@ -18,6 +18,7 @@ from bot.init.keeper import Keeper
 from bot.init.wizard import Wizard
 
 STOPPED = "\nStopped. What you answered is kept; init goes on from there."
+NOBODY = "\nNobody answers here. What was answered is kept; without a terminal: --non-interactive"
 
 
 def main(home: Path, options: argparse.Namespace) -> int:
@@ -31,7 +32,10 @@ def main(home: Path, options: argparse.Namespace) -> int:
     except Halt as halt:
         sys.stderr.write(f"{halt}\n")
         return halt.code
-    except (EOFError, KeyboardInterrupt):
+    except EOFError:
+        sys.stderr.write(f"{STOPPED if sys.stdin.isatty() else NOBODY}\n")
+        return EXIT_INTERRUPTED
+    except KeyboardInterrupt:
         sys.stderr.write(f"{STOPPED}\n")
         return EXIT_INTERRUPTED
 
