@@ -42,7 +42,8 @@ What holds it:
 ``home``         its folder: one bot in it, copied, cleaned and brought forward
 ``further_bots`` bots with a token of their own, in the same process
 ``init``         questions, from nothing to a bot that answers
-``cli``          the shell   ``shell``  its commands and options   ``doctor``  the checks
+``cli``          the shell   ``shell``  its commands and options   ``help_texts``  what they say
+``doctor``       the checks
 ``runs``         what was recorded: found, opened and told
 ``charts``       figures as pictures, for Discord
 ``metrics``      figures and health for monitors   ``telemetry``  turns as spans

@@ -18,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
+from bot.help_texts import COMMANDS, DESCRIPTION
 from bot.installer import locate, steps
 from bot.installer.faults import SetupFailedError, explain_os_error
 from bot.installer.layout import Layout, find_layout
@@ -42,23 +43,13 @@ __all__ = [
 HANDED_OVER = "INGLENOOK_HANDED_OVER"
 """Set to the process id when the process becomes the environment's Python: no second look."""
 
-HELP = """\
-Inglenook: a Discord bot whose every model input is compiled, scoped and traced.
-
+LISTED = """\
 Usage: {call} COMMAND ...
 
-  init             set the bot up by a few questions: token, model, imp, first channel
-  run              start the bot. Without a Discord token it opens a local Discord with a
-                   chat page in the browser and a small language model, all on this machine;
-                   with DISCORD_TOKEN set it is the same bot on Discord
-  run --headless   the bot alone, without local Discord and page
-  doctor           check everything that the bot needs, and say what to do
-  runs ...         what each model input was: ls, show, context, diff, verify
-  bench            measure this machine
-  test             run all checks (from a checkout)
-  setup            only set up; with --repair, look at every installed part again; with
-                   --semantic, bring the model for [memory] semantic = "local" as well;
-                   with --telemetry, OpenTelemetry's SDK for [telemetry]
+{about}
+{commands}
+"""
+TO_COME = """\
 
 The first command sets everything up in
   {prefix}
@@ -68,6 +59,7 @@ After that, `{call} COMMAND --help` tells all the options of a command.
 
 EXTRAS = {"--semantic": steps.Step.SEMANTIC, "--telemetry": steps.Step.TELEMETRY}
 """Options of ``setup`` that ask for more; a package has an extra of the same name."""
+UNKNOWN = "There is no command {name!r}; --help lists all there are."
 OF_PACKAGE = 'Here pip brings that: pip install "inglenook[{name}]"'
 STOPPED = "Set-up stopped. The next start goes on from here."
 USAGE_EXIT = 2
@@ -174,7 +166,9 @@ def _prepare(layout: Layout, arguments: list[str]) -> int | None:
     wanted = steps.wanted(layout, checks=arguments[:1] == ["test"])
     missing = steps.stale(layout, wanted)
     if missing and (not arguments or _asks_for_help(arguments)):
-        return _help(layout)
+        return _help(layout, arguments, to_come=True)
+    if missing and arguments[0] not in COMMANDS:
+        return _complain(UNKNOWN.format(name=arguments[0]), code=USAGE_EXIT)
     if arguments[:1] == ["setup"]:
         return _setup_command(layout, wanted, arguments[1:])
     if missing:
@@ -211,7 +205,7 @@ def _hand_over(layout: Layout, checkout: Path, arguments: list[str]) -> NoReturn
 def _setup_command(layout: Layout, wanted: tuple[steps.Step, ...], options: list[str]) -> int:
     known = {"--repair", "--checks", *EXTRAS}
     if _asks_for_help(options):
-        return _help(layout)
+        return _help(layout, ["setup"])
     if not known.issuperset(options):
         return _complain(f"setup takes only {', '.join(sorted(known))}.", code=USAGE_EXIT)
     asked = {option: EXTRAS[option] for option in options if option in EXTRAS}
@@ -288,9 +282,16 @@ def _asks_for_help(arguments: list[str]) -> bool:
     return not {"-h", "--help"}.isdisjoint(arguments)
 
 
-def _help(layout: Layout) -> int:
+def _help(layout: Layout, arguments: list[str], *, to_come: bool = False) -> int:
+    """Tell of one command, or list them all; ``to_come``: and what the first one will do."""
     call = "python3 -m bot" if layout.checkout is not None else "inglenook"
-    sys.stdout.write(HELP.format(call=call, prefix=layout.prefix))
+    name = arguments[0] if arguments else ""
+    if name in COMMANDS:
+        text = f"Usage: {call} {name} ...\n\n{COMMANDS[name][1]}"
+    else:
+        commands = "\n".join(f"  {each:<9}{words}" for each, (words, _) in COMMANDS.items())
+        text = LISTED.format(call=call, about=DESCRIPTION, commands=commands)
+    sys.stdout.write(text + (TO_COME.format(call=call, prefix=layout.prefix) if to_come else ""))
     return 0
 
 

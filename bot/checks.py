@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bot.help_texts import TEST
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -128,7 +130,7 @@ def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python3 -m bot test",
-        description="Run every check: ruff, import contracts, mypy and pytest.",
+        description=TEST,
         epilog="Everything else goes to pytest, such as tests/compiler or -- -k name.",
         allow_abbrev=False,
     )

@@ -35,7 +35,7 @@ TESTED_BY = {
     "bot/init/keeper.py": "tests/bot/init/test_wizard.py",
     "bot/init/model_steps.py": "tests/bot/init/test_wizard.py",
     "bot/init/rest.py": "tests/bot/init/test_wizard.py",
-    "bot/shell/help_texts.py": "tests/bot/test_cli.py",
+    "bot/help_texts.py": "tests/bot/test_cli.py",
     "bot/shell/arguments.py": "tests/bot/test_cli.py",
     "bot/shell/signals.py": "tests/bot/shell/test_run_command.py",
     "bot/shell/init_command.py": "tests/bot/init/test_wizard.py",

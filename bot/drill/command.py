@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bot.drill.account import Account
 from bot.drill.world import Drill
+from bot.help_texts import DRILL
 
 
 def main(argv: Sequence[str]) -> int:
@@ -55,9 +56,7 @@ async def _until_enough(drill: Drill) -> Account:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python3 -m bot drill",
-        description="Kill the bot (SIGKILL) at random moments while people write, and count what "
-        "was lost, answered twice, or given to the model without a trace. Everything runs on "
-        "loopback with the real pi and a scripted model, in a home of its own.",
+        description=DRILL,
     )
     parser.add_argument("--kills", type=int, default=200, metavar="N", help="default: 200")
     parser.add_argument("--seed", type=int, default=None, metavar="S", help="default: drawn")

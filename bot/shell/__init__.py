@@ -1,6 +1,6 @@
 """The commands of the shell, one a module, called by ``bot.cli``.
 
-``arguments``       what can be typed   ``help_texts``  what ``--help`` tells of it
+``arguments``       what can be typed
 ``run_command``     the bot, with what stands around it
 ``init_command``    questions, from nothing to a bot that answers   ``doctor_command``  the checks
 ``ask_command``     one question   ``task_command``  tasks

@@ -8,24 +8,14 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from bot.shell.help_texts import (
-    ASK,
-    BACKUP,
+from bot.help_texts import (
+    COMMANDS,
     DESCRIPTION,
-    DOCTOR,
     EPILOG,
-    EXPORT,
     GATES_ACTIONS,
-    INIT,
     INIT_OPTIONS,
-    PRUNE,
-    RESTORE,
-    RUN,
-    RUNS,
     RUNS_ACTIONS,
-    TASK,
     TASK_ACTIONS,
-    UPGRADE,
 )
 from config.homedir import find_checkout
 from config.settings import parse_snowflake
@@ -50,11 +40,9 @@ def build_parser() -> argparse.ArgumentParser:
     _add_ask(commands)
     _add_task(commands)
     _add_backup(commands)
-    # These are taken before this parser sees them; they are here to be told of.
-    commands.add_parser("setup", help="only set up; --repair looks at every installed part again")
-    commands.add_parser("bench", help="measure this machine: turns, starts, compiling, memory")
-    commands.add_parser("drill", help="kill the bot again and again under load, and count losses")
-    commands.add_parser("test", help="run all checks of a checkout")
+    for name in ("setup", "bench", "drill", "test"):
+        # These are taken before this parser sees them; they are here to be told of.
+        commands.add_parser(name, help=COMMANDS[name][0])
     return parser
 
 
@@ -62,22 +50,30 @@ _Commands = argparse._SubParsersAction  # noqa: SLF001  (argparse has no public 
 
 
 def _add(
-    commands: _Commands[argparse.ArgumentParser], name: str, *, short: str, long: str
+    commands: _Commands[argparse.ArgumentParser], name: str, words: tuple[str, str]
 ) -> argparse.ArgumentParser:
-    parser = commands.add_parser(
-        name,
-        help=short,
-        description=long,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    """Add a command, or an action of one, that looks at a home."""
+    parser = _add_bare(commands, name, words)
     parser.add_argument(
         "--home", metavar="DIR", help="the home (default: INGLENOOK_HOME, or home/)"
     )
     return parser
 
 
+def _add_bare(
+    commands: _Commands[argparse.ArgumentParser], name: str, words: tuple[str, str]
+) -> argparse.ArgumentParser:
+    short, long = words
+    return commands.add_parser(
+        name,
+        help=short,
+        description=long,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
 def _add_run(commands: _Commands[argparse.ArgumentParser]) -> None:
-    parser = _add(commands, "run", short="start the bot, or the playground", long=RUN)
+    parser = _add(commands, "run", COMMANDS["run"])
     parser.add_argument(
         "--headless",
         action="store_true",
@@ -93,7 +89,7 @@ def _add_run(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 
 def _add_init(commands: _Commands[argparse.ArgumentParser]) -> None:
-    parser = _add(commands, "init", short="set the bot up by a few questions", long=INIT)
+    parser = _add(commands, "init", COMMANDS["init"])
     parser.add_argument("--non-interactive", action="store_true", help="ask nothing")
     parser.add_argument("--overwrite", action="store_true", help="replace what is there unasked")
     parser.add_argument("--no-test", action="store_true", help="no word of the model, no message")
@@ -106,7 +102,7 @@ def _add_init(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 
 def _add_doctor(commands: _Commands[argparse.ArgumentParser]) -> None:
-    parser = _add(commands, "doctor", short="check everything the bot needs", long=DOCTOR)
+    parser = _add(commands, "doctor", COMMANDS["doctor"])
     parser.add_argument("--json", action="store_true", help="for programs")
     parser.add_argument(
         "--drill", action="store_true", help="play faults on your settings, against the playground"
@@ -115,15 +111,10 @@ def _add_doctor(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 
 def _add_runs(commands: _Commands[argparse.ArgumentParser]) -> None:
-    runs = commands.add_parser(
-        "runs",
-        help="look into what the model was given",
-        description=RUNS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    runs = _add_bare(commands, "runs", COMMANDS["runs"])
     actions = runs.add_subparsers(title="actions", metavar="ACTION", required=True)
-    for name, (short, long) in RUNS_ACTIONS.items():
-        parser = _add(actions, name, short=short, long=long)
+    for name, words in RUNS_ACTIONS.items():
+        parser = _add(actions, name, words)
         parser.add_argument("--json", action="store_true", help="for programs; keys stay")
         parser.set_defaults(command="runs", action=name)
         if name in {"ls", "cache"}:
@@ -157,14 +148,10 @@ def _add_runs(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 
 def _add_gates(commands: _Commands[argparse.ArgumentParser]) -> None:
-    gates = commands.add_parser(
-        "gates",
-        help="decide on what the imp proposed",
-        description="What the imp proposed to do, and what you decide.",
-    )
+    gates = _add_bare(commands, "gates", COMMANDS["gates"])
     actions = gates.add_subparsers(title="actions", metavar="ACTION", required=True)
-    for name, (short, long) in GATES_ACTIONS.items():
-        parser = _add(actions, name, short=short, long=long)
+    for name, words in GATES_ACTIONS.items():
+        parser = _add(actions, name, words)
         parser.add_argument("--json", action="store_true", help="for programs; keys stay")
         parser.set_defaults(command="gates", action=name)
         if name == "list":
@@ -174,7 +161,7 @@ def _add_gates(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 
 def _add_ask(commands: _Commands[argparse.ArgumentParser]) -> None:
-    parser = _add(commands, "ask", short="ask the imp one question", long=ASK)
+    parser = _add(commands, "ask", COMMANDS["ask"])
     parser.add_argument("text", metavar="TEXT", help='the question; "-" reads standard input')
     parser.add_argument("--imp", default="", metavar="NAME", help="the imp that is asked")
     parser.add_argument("--channel", type=_snowflake, metavar="ID", help="ask as in this channel")
@@ -182,10 +169,10 @@ def _add_ask(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 
 def _add_task(commands: _Commands[argparse.ArgumentParser]) -> None:
-    tasks = commands.add_parser("task", help="what the imp does by the clock", description=TASK)
+    tasks = _add_bare(commands, "task", COMMANDS["task"])
     actions = tasks.add_subparsers(title="actions", metavar="ACTION", required=True)
     for name, short in TASK_ACTIONS.items():
-        parser = _add(actions, name, short=short, long=f"{short[0].upper()}{short[1:]}.")
+        parser = _add(actions, name, (short, f"{short[0].upper()}{short[1:]}."))
         parser.add_argument("--json", action="store_true", help="for programs")
         parser.set_defaults(command="task", action=name)
         if name == "list":
@@ -215,24 +202,24 @@ def _add_task_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_backup(commands: _Commands[argparse.ArgumentParser]) -> None:
-    parser = _add(commands, "backup", short="copy the home into one file", long=BACKUP)
+    parser = _add(commands, "backup", COMMANDS["backup"])
     parser.add_argument("file", nargs="?", default="", metavar="FILE", help="where to")
     parser.add_argument("--keys", action="store_true", help="put keys.db into it as well")
     parser.set_defaults(command="backup")
-    parser = _add(commands, "restore", short="make a new home of a copy", long=RESTORE)
+    parser = _add(commands, "restore", COMMANDS["restore"])
     parser.add_argument("file", metavar="FILE", help="what backup wrote")
     parser.set_defaults(command="restore")
-    parser = _add(commands, "export", short="write down all of one person", long=EXPORT)
+    parser = _add(commands, "export", COMMANDS["export"])
     parser.add_argument(
         "--user", type=_snowflake, required=True, metavar="ID", help="the person's Discord id"
     )
     parser.add_argument("file", nargs="?", default="", metavar="FILE", help="where to")
     parser.set_defaults(command="export")
-    parser = _add(commands, "prune", short="let go what is kept no longer", long=PRUNE)
+    parser = _add(commands, "prune", COMMANDS["prune"])
     parser.add_argument("--dry-run", action="store_true", help="only tell what would go")
     parser.add_argument("--json", action="store_true", help="for programs")
     parser.set_defaults(command="prune")
-    parser = _add(commands, "upgrade", short="bring a home forward to this release", long=UPGRADE)
+    parser = _add(commands, "upgrade", COMMANDS["upgrade"])
     parser.add_argument("--check", action="store_true", help="only try it, on a copy")
     parser.set_defaults(command="upgrade")
 

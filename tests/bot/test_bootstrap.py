@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot import bootstrap
+from bot.help_texts import COMMANDS
 from bot.installer import locate, steps
 from bot.installer.faults import SetupFailedError
 from bot.installer.layout import Layout
@@ -168,16 +169,39 @@ def test_from_another_folder_the_checkout_is_on_the_path(
     assert Path.cwd() == elsewhere
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["run", "--help"], ["setup", "-h"]])
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "chat page"),
+        (["--help"], "chat page"),
+        *(([name, "--help"], long) for name, (_, long) in COMMANDS.items()),
+    ],
+)
 def test_help_before_the_set_up(
-    house: House, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    house: House, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
 ) -> None:
-    """A question installs nothing, and says what the first command will do."""
+    """A question installs nothing, gets its answer, and what the first command will do."""
     house.missing = list(Step)
     assert bootstrap.main(arguments) == 0
     said = capsys.readouterr().out
-    assert "chat page" in said
+    assert told in said
     assert str(house.layout.prefix) in said
+    assert max(map(len, said.splitlines())) <= 100
+    assert house.done == []
+
+
+@pytest.mark.parametrize("arguments", [["rnu"], ["--port", "4300"]])
+def test_a_misspelt_command_sets_nothing_up(
+    house: House, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    """Nobody waits minutes for 700 MB to be told of a slip."""
+    house.missing = list(Step)
+    assert bootstrap.main(arguments) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err) == (
+        "",
+        f"There is no command {arguments[0]!r}; --help lists all there are.\n",
+    )
     assert house.done == []
 
 

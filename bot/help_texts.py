@@ -1,4 +1,7 @@
-"""What ``--help`` tells of the commands, their actions and what ``init`` may be given. Pure."""
+"""What ``--help`` tells of the commands, their actions and what ``init`` may be given. Pure.
+
+Standard library only: before the set-up ``bootstrap`` has no other help to give.
+"""
 
 from __future__ import annotations
 
@@ -96,6 +99,48 @@ Bring a home forward to this release, after a copy of its database was kept in b
 start does the same. With --check nothing is changed: it is tried on a copy, and told. Exit code 0
 when this release can take up the home.
 """
+SETUP = """\
+Set up what the bot needs, and do nothing else. What stands already stays.
+
+  --repair     look at every installed part again
+  --semantic   bring the model for [memory] semantic = "local" as well
+  --telemetry  bring OpenTelemetry's SDK for [telemetry] as well
+  --checks     bring the tools of the tests as well
+"""
+GATES = """\
+What the imp proposed to do, and what you decide.
+"""
+BENCH = """\
+Measure turns, starts, memory, the wire and the pure parts on this machine. Everything runs on
+loopback with the real pi and a scripted model.
+"""
+DRILL = """\
+Kill the bot (SIGKILL) at random moments while people write, and count what was lost, answered
+twice, or given to the model without a trace. Everything runs on loopback with the real pi and a
+scripted model, in a home of its own.
+"""
+TEST = """\
+Run every check: ruff, import contracts, mypy and pytest.
+"""
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "init": ("set the bot up by a few questions", INIT),
+    "run": ("start the bot; without a token, a local Discord with a chat page", RUN),
+    "doctor": ("check everything the bot needs", DOCTOR),
+    "runs": ("look into what the model was given", RUNS),
+    "gates": ("decide on what the imp proposed", GATES),
+    "ask": ("ask the imp one question", ASK),
+    "task": ("what the imp does by the clock", TASK),
+    "backup": ("copy the home into one file", BACKUP),
+    "restore": ("make a new home of a copy", RESTORE),
+    "export": ("write down all of one person", EXPORT),
+    "prune": ("let go what is kept no longer", PRUNE),
+    "upgrade": ("bring a home forward to this release", UPGRADE),
+    "setup": ("only set up; --repair looks at every installed part again", SETUP),
+    "bench": ("measure this machine: turns, starts, compiling, memory", BENCH),
+    "drill": ("kill the bot again and again under load, and count losses", DRILL),
+    "test": ("run all checks of a checkout", TEST),
+}
+"""Every command: what it does, in a few words and in full; in the order of the list."""
 GATES_ACTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "list": ("list what waits for a decision", "List what waits; with --all also what ended."),
     "show": ("print exactly what would be done", "Print a gate with its exact payload and hash."),
