@@ -34,8 +34,9 @@ from sessions.trace import TRACE_FILE
 from sessions.traces.proof import Flaw, VerifyReport, verify
 from sessions.traces.reader import TraceDamaged, TracedEvent, read_trace
 
-STORE_SECONDS: Final = 5.0
-"""How long the shell waits for a database that the bot is writing to."""
+STORE_SECONDS: Final = 30.0
+"""How long a look into the database may take. No lock holds up who reads: only a machine that
+stands still does."""
 _RUN_ID = re.compile(r"\d{4}(?:-\d\d){5}-[a-z0-9]+")
 _PREFIX = re.compile(r"[0-9a-z-]{1,64}")
 _EARLIER_LOOKED_AT: Final = 20

@@ -28,7 +28,7 @@ from sessions.pi.family import members, read_record
 from sessions.registry import Registry
 from sessions.traces.proof import verify
 from support.boxed_world import BoxedWorld, boxed_world, tool
-from support.session_world import eventually
+from support.session_world import HEARTH, eventually
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 SECRET = "the-canary-that-nobody-inside-may-read"  # noqa: S105  (a canary)
@@ -423,6 +423,34 @@ async def test_what_a_command_leaves_running_ends_with_it(
     assert "tea" in told, "the first command's writer was there for the second"
 
 
+CYCLES = 12
+"""In the suite; ``bench --only cycles`` makes two hundred with the whole bot."""
+
+
+@pytest.mark.timeout(600)
+async def test_sessions_that_come_and_go_leave_nothing(
+    world: BoxedWorld, registry: Registry
+) -> None:
+    """P23: the real pi in its box, ended by its host or killed, with a tool that forked away."""
+    me = psutil.Process()
+    away = "setsid nohup sleep 1006 >/dev/null 2>&1 & echo begun"
+
+    async def cycle(number: int) -> None:
+        assert "begun" in await world.shell(registry, away)
+        if number % 3 == 0:
+            (run,) = (view.run_id for view in registry.views() if view.run_id)
+            world.real.kill_pi(run)
+        assert await registry.reset(HEARTH)
+        await eventually(lambda: me.children() == [])
+
+    await cycle(0)
+    await cycle(1)
+    before = me.num_fds()
+    for number in range(CYCLES):
+        await cycle(number)
+    await eventually(lambda: me.num_fds() <= before)
+
+
 HOST = """
 import subprocess, sys, tempfile
 from pathlib import Path
@@ -488,7 +516,7 @@ async def test_files_and_memory_and_processor_are_bounded(tmp_path: Path) -> Non
             scratch_mb=8,
             cpu_seconds=1,
             command_seconds=60,
-            command_address_space_mb=256,
+            command_address_space_mb=64,  # filled long before the second of the processor is over
         ) as world,
         world.real.registry() as registry,
     ):
@@ -502,10 +530,10 @@ async def test_files_and_memory_and_processor_are_bounded(tmp_path: Path) -> Non
         told = await world.shell(
             registry,
             'for i in $(seq 10 1200); do eval "exec $i</dev/null" || break; done 2>&1; '
-            "head -c 300000000 /dev/zero | (ulimit -v; tail > /dev/null) 2>&1",
+            "head -c 90000000 /dev/zero | (ulimit -v; tail > /dev/null) 2>&1",
         )
         assert "1024: Bad file descriptor" in told  # no number above the limit
-        assert str(256 * 1024) in told.split()
+        assert str(64 * 1024) in told.split()
         assert "memory exhausted" in told or "Cannot allocate memory" in told
 
 
