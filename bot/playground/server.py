@@ -101,7 +101,8 @@ class Playground:
         self.open_dm, self.create_thread = people.open_dm, people.create_thread
         self.archive, self.messages = people.archive, people.messages
         self.wait_for_message = people.wait_for_message
-        self.commands_for, self.slash = invoking.commands_for, invoking.slash
+        self.commands_for, self.offers = invoking.commands_for, invoking.offers
+        self.slash = invoking.slash
         self.autocomplete, self.click = invoking.autocomplete, invoking.click
         self.context_menu, self.submit_modal = invoking.context_menu, invoking.submit_modal
         self.wait_for_messages = invoking.wait_for_messages

@@ -241,12 +241,15 @@ class Registry:
         if channel.guild_id is None:
             in_dm = self._world.bot.id in channel.recipients and command.guild_id is None
             return in_dm and (contexts is None or IN_BOT_DM in contexts)
-        if contexts is not None and IN_GUILD not in contexts:
+        guild = self._world.guilds[channel.guild_id]
+        if self._world.bot.id not in guild.members or (
+            contexts is not None and IN_GUILD not in contexts
+        ):
             return False
         needed = command.body["default_member_permissions"]
         if needed is None:
             return True
-        have = guild_permissions(self._world.guilds[channel.guild_id], user.id)
+        have = guild_permissions(guild, user.id)
         return have == ALL or (int(needed) != 0 and have & int(needed) == int(needed))
 
     def find(self, channel: Channel, name: str, kind: int) -> Command | None:

@@ -74,6 +74,8 @@ class NewThread(OnMessage):
 class Use(InChannel):
     """A slash command; ``files`` are the options that the uploads fill, in order."""
 
+    application: Id | None = None
+    """Whose command it is: the id that came with it. Without one, as ``Invoking`` says."""
     name: str
     options: dict[str, str | int | float | bool] = Field(default_factory=dict)
     files: tuple[str, ...] = ()
@@ -82,6 +84,7 @@ class Use(InChannel):
 class Complete(InChannel):
     """Choices wanted for the option that is being typed."""
 
+    application: Id | None = None
     name: str
     focused: str
     options: dict[str, str | int | float | bool] = Field(default_factory=dict)
@@ -97,6 +100,7 @@ class Click(OnMessage):
 class UseOn(OnMessage):
     """An entry of a message's menu."""
 
+    application: Id | None = None
     name: str
 
 
@@ -215,7 +219,10 @@ class Acts:
     async def _slash(self, form: Use, files: Sequence[Upload]) -> Payload:
         channel = self.channel(form.who, form.channel)
         options: dict[str, object] = {**form.options, **dict(zip(form.files, files, strict=True))}
-        return self._told(await self._pg.slash(form.who, channel, form.name, options=options))
+        result = await self._pg.slash(
+            form.who, channel, form.name, bot=form.application, options=options
+        )
+        return self._told(result)
 
     async def _autocomplete(self, form: Complete, _: Sequence[Upload]) -> Payload:
         channel = self.channel(form.who, form.channel)
@@ -223,6 +230,7 @@ class Acts:
         typed = str(form.options.get(form.focused, ""))
         choices = await self._pg.autocomplete(
             *(form.who, channel, form.name, form.focused, typed),
+            bot=form.application,
             **others,  # type: ignore[arg-type]  # option values; its keyword "force" is for tests
         )
         return {"choices": list(choices)}
@@ -234,7 +242,10 @@ class Acts:
         )
 
     async def _context(self, form: UseOn, _: Sequence[Upload]) -> Payload:
-        return self._told(await self._pg.context_menu(form.who, self._message(form), form.name))
+        result = await self._pg.context_menu(
+            form.who, self._message(form), form.name, bot=form.application
+        )
+        return self._told(result)
 
     async def _modal(self, form: Fill, _: Sequence[Upload]) -> Payload:
         opened = self._forms.get(form.interaction)

@@ -112,9 +112,9 @@ class Page:
     async def _commands(self, request: web.Request) -> web.Response:
         who = _id(request.query["as"])
         channel = self._acts.channel(who, _id(request.query["channel"]))
-        offered = self._pg.commands_for(who, channel)
-        bot_id = self._pg.bot_user.id
-        return _json({"commands": [payloads.command(item, bot_id) for item in offered]})
+        offers = self._pg.offers(who, channel)
+        every = [payloads.command(item, bot.id) for bot, commands in offers for item in commands]
+        return _json({"commands": every})
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         return await self._feed.serve(request, self._acts.person(_id(request.query["as"])).id)

@@ -94,6 +94,15 @@ class Invoking:
         where = self._world.channel(channel)
         return self._bots.asked(where, bot).registry.visible(self._world.user(user), where)
 
+    def offers(
+        self, user: User | int, channel: Channel | int
+    ) -> tuple[tuple[User, tuple[Command, ...]], ...]:
+        """Return what a person's client offers in a channel, by bot: two may have a ``/help``."""
+        offered = (
+            (bot.user, self.commands_for(user, channel, bot=bot.user)) for bot in self._bots.every()
+        )
+        return tuple((bot, commands) for bot, commands in offered if commands)
+
     async def slash(
         self,
         user: User | int,
@@ -136,11 +145,12 @@ class Invoking:
         /,
         *,
         force: bool = False,
+        bot: User | int | None = None,
         **more: object,
     ) -> tuple[Payload, ...]:
         """Type into an option and return the offered choices; none when nobody answered."""
         values = {**more, focused: value}
-        it = self._slash(user, channel, command, values, focused=focused, force=force)
+        it = self._slash(user, channel, command, values, bot=bot, focused=focused, force=force)
         result = await self._settled(it, self.answer_seconds)
         return result.choices
 

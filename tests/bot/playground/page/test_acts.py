@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.playground.ids import ADA, BO, DIRECT, EMBER, HEARTH, WORKSHOP
+from bot.playground.ids import ADA, BO, DIRECT, EMBER, HEARTH, ORCHARD, PIER, WORKSHOP
 from support.hearth_bot import HearthBot
 from support.page_client import PageClient, page_open
 from support.playground_bot import running
 
 if TYPE_CHECKING:
-    from bot.playground.entities import Message
+    from bot.playground.entities import Event, Message
 
 FOR_ALL = {"kettle", "slumber"}
 ADA_HERE: dict[str, Any] = {"as_": str(ADA), "channel": str(HEARTH)}
@@ -161,3 +161,38 @@ async def test_a_select_gives_its_values(served: PageClient) -> None:
 async def test_a_bot_that_does_not_answer_is_said_to_be_silent(served: PageClient) -> None:
     served.pg.invoking.answer_seconds = 0.05
     assert await served.act("slash", **ADA_HERE, name="slumber") == {"silent": True}
+
+
+COUNT = {"name": "count", "description": "Count the embers."}
+ABOUT = {"name": "About this", "type": 3}
+
+
+async def test_each_bot_of_a_server_offers_its_own_commands() -> None:
+    """Issue 8 "Several imps": as in Discord, commands are told apart by their application."""
+    async with page_open() as client:
+        scribe = client.pg.add_bot("Scribe", guilds=[ORCHARD])
+        client.pg.registry.overwrite(None, [COUNT])
+        scribe.registry.overwrite(None, [COUNT, ABOUT])
+        client.pg.invoking.answer_seconds = 0.0
+        heard: list[str] = []
+
+        def hear(event: Event) -> None:
+            if event.name == "INTERACTION_CREATE":
+                heard.append(event.data["application_id"])
+
+        client.pg.subscribe(hear)
+        offered = (await client.read("commands", **ADA_HERE))["commands"]
+        ids = [(item["application_id"], item["name"]) for item in offered]
+        mine = str(scribe.user.id)
+        assert ids == [(str(EMBER), "count"), (mine, "count"), (mine, "About this")]
+        only = await client.read("commands", as_=ADA, channel=PIER)  # where Scribe is no member
+        assert [item["application_id"] for item in only["commands"]] == [str(EMBER)]
+
+        message = await client.pg.say(ADA, HEARTH, "three")
+        asked: dict[str, Any] = {**ADA_HERE, "application": mine}
+        assert await client.act("slash", **asked, name="count") == {"silent": True}
+        menu = await client.act("context", **asked, message=str(message.id), name="About this")
+        assert menu == {"silent": True}
+        await client.act("slash", status=400, **asked, name="other")
+        await client.act("slash", status=400, **ADA_HERE, application="1", name="count")
+        assert heard == [mine, mine]
