@@ -126,6 +126,7 @@ async def test_bursts_are_one_turn_and_senders_alternate(app: AppWorld) -> None:
 
 async def _say_a_burst(app: AppWorld) -> None:
     place = DIRECT[BO]
+    await fence(app)  # its engine is up before the time of the burst begins
     said = [await app.pg.say(BO, place, f"word {number}") for number in range(MAX_JOINED - 1)]
     await fence(app)
     assert app.prompts == [], "only the fence"

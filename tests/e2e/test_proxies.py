@@ -13,7 +13,7 @@ from bot.playground.entities import Message
 from bot.playground.ids import BO, CY, EMBER, HEARTH
 from bot.playground.scripted_model import Hang, ScriptedModel
 from bot.playground.server import Playground
-from support.app_world import AppWorld, running
+from support.app_world import ANSWER_SECONDS, AppWorld, running
 
 pytestmark = pytest.mark.slow
 ME = f"<@{EMBER}>"
@@ -39,6 +39,8 @@ async def test_a_proxied_message_is_answered_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Issue "Inbound": handled once, and a person's own only with a certain person behind it."""
+    for name in ("REMEMBERED_SECONDS", "WAIT_SECONDS"):  # pi has to start in between
+        monkeypatch.setattr(proxies, name, ANSWER_SECONDS)
     home = tmp_path / "home"
     settings = {"allow": {"proxies": [KIT]}}
     async with (
