@@ -3,6 +3,7 @@
 ``far_end``   Discord and the model provider, in a process of their own
 ``host``      the bot in this process, with a stop-watch around its engine
 ``turns``     warm turns, cold starts, warm-up, idle conversations (real pi, real sockets)
+``cycles``    sessions that come and go, and what is left of them
 ``crowd``     many conversations at once, over ``still_engine``, which costs next to nothing
 ``pure``      compiling, directives, recall (no I/O)
 ``governed``  calls of pi's own tools, with the host's word and without

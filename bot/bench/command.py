@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bot import heap
 from bot.bench.crowd import crowd
+from bot.bench.cycles import start_and_end
 from bot.bench.figures import Figure, as_json, show
 from bot.bench.governed import governed_calls
 from bot.bench.notes import LARGE, SMALL, selecting
@@ -22,7 +23,8 @@ from bot.logs import configure_logging
 from config.settings import LogLevel, LogSettings
 
 CROWD_ROUNDS = 8
-_PARTS = ("turns", "cold", "memory", "pure", "notes", "wire", "governed", "crowd", "year")
+CYCLES = 200
+_PARTS = ("turns", "cold", "memory", "pure", "notes", "wire", "governed", "cycles", "crowd", "year")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -76,12 +78,18 @@ def main(argv: Sequence[str]) -> int:
                     rounds=2 if few else CROWD_ROUNDS,
                 )
             )
+        figures += _cycles(home, few=few) if "cycles" in chosen else []
         figures += _year(home, options) if "year" in chosen else []
     if options.json:
         print(as_json(figures))  # noqa: T201  (the command's output)
     else:
         show(figures)
     return 0
+
+
+def _cycles(home: Path, *, few: bool) -> list[Figure]:
+    _tell("sessions that come and go")
+    return asyncio.run(start_and_end(home / "cycles", cycles=4 if few else CYCLES))
 
 
 def _year(home: Path, options: argparse.Namespace) -> list[Figure]:

@@ -68,6 +68,18 @@ def test_a_judged_call_is_measured_against_one_that_nobody_judges() -> None:
 
 
 @pytest.mark.slow
+def test_nothing_is_left_of_sessions_that_come_and_go() -> None:
+    """P23: the whole bot with the real pi, which ends for the other conversation each time.
+
+    In full, ``bench --only cycles`` does the same two hundred times.
+    """
+    processes, descriptors, took = measured("--only", "cycles", "--quick")
+    assert processes["high"] == 0
+    assert descriptors["high"] < 4, "fewer than one for each of them"
+    assert took["unit"] == "ms"
+
+
+@pytest.mark.slow
 def test_a_year_is_measured() -> None:
     """Pages and commands over made-up rows, a real trace among them; a page that fails ends it."""
     told = measured("--only", "year", "--quick", "--year", "200")
