@@ -44,7 +44,8 @@ class Machine:
     """add_key, request_key, keyctl, bpf, perf_event_open, userfaultfd, process_vm_readv,
     process_vm_writev, kexec_load, kexec_file_load, open_by_handle_at, init_module,
     finit_module, delete_module, quotactl, acct, swapon, reboot, mount, umount2, pivot_root,
-    setns, unshare, move_mount, open_tree, fsopen, mount_setattr."""
+    setns, unshare, move_mount, open_tree, fsopen, mount_setattr, ptrace, pidfd_getfd: of the last
+    two the one holds pi still or speaks for it, the other takes its open files."""
     unknown: tuple[int, ...]
     """io_uring_setup, io_uring_enter, io_uring_register, and shmget, semget, msgget, whose memory
     belongs to no process that could be asked for it: programs then do without."""
@@ -57,7 +58,7 @@ MACHINES: Final = MappingProxyType(
             socket=41,
             refused=(
                 *(248, 249, 250, 321, 298, 323, 310, 311, 246, 320, 304, 175, 313, 176, 179),
-                *(163, 167, 169, 165, 166, 155, 308, 272, 429, 428, 430, 442),
+                *(163, 167, 169, 165, 166, 155, 308, 272, 429, 428, 430, 442, 101, 438),
             ),
             unknown=(425, 426, 427, 29, 64, 68),
         ),
@@ -66,7 +67,7 @@ MACHINES: Final = MappingProxyType(
             socket=198,
             refused=(
                 *(217, 218, 219, 280, 241, 282, 270, 271, 104, 294, 265, 105, 273, 106, 60),
-                *(89, 224, 142, 40, 39, 41, 268, 97, 429, 428, 430, 442),
+                *(89, 224, 142, 40, 39, 41, 268, 97, 429, 428, 430, 442, 117, 438),
             ),
             unknown=(425, 426, 427, 194, 190, 186),
         ),
