@@ -4,13 +4,15 @@ The run's workspace is the worktree. What stands in it may be anything by the ti
 so git is never asked there by itself: the repository's own administrative directory is named each
 time, the worktree's pointer to it is taken away before the box opens, hooks and helpers are off,
 repositories made inside are dissolved, and no link is followed. What changed becomes one commit on
-``inglenook/<task>``; the owner's branches, index and files are not touched.
+a branch of its own, ``inglenook/<task>``, and for a further run ``inglenook/<task>-2``; the owner's
+branches, those of earlier runs, index and files are not touched.
 
 Everything here blocks; a host calls it in a thread.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -42,6 +44,7 @@ class Worktree:
     folder: Path
     git_dir: Path
     branch: str
+    """Where the changes of the task's first run are kept."""
 
 
 def make_worktree(repository: Path, folder: Path, task_id: TaskId) -> Worktree:
@@ -81,7 +84,7 @@ def hand_over(worktree: Worktree, uid: int) -> None:
 
 
 def keep_changes(worktree: Worktree, *, title: str) -> str:
-    """Commit what changed to the task's branch, and give its name; empty if nothing did.
+    """Commit what changed to a new branch, and give its name; empty if nothing did.
 
     Raises:
         TaskRefused: git cannot do it.
@@ -92,8 +95,19 @@ def keep_changes(worktree: Worktree, *, title: str) -> str:
         return ""
     _inside(worktree, *_WHO, "commit", "--no-verify", "--quiet", "--message", title)
     commit = _inside(worktree, "rev-parse", "HEAD").strip()
-    _git(worktree.repository, "update-ref", f"refs/heads/{worktree.branch}", commit)
-    return worktree.branch
+    branch = _free_branch(worktree)
+    # The empty word: only where there is none of that name yet.
+    _git(worktree.repository, "update-ref", f"refs/heads/{branch}", commit, "")
+    return branch
+
+
+def _free_branch(worktree: Worktree) -> str:
+    """Name a branch that no earlier run of the task has: its commit would be lost."""
+    listing = ("for-each-ref", "--format=%(refname:lstrip=2)", f"refs/heads/{BRANCHES}")
+    taken = set(_git(worktree.repository, *listing).split())
+    further = (f"{worktree.branch}-{number}" for number in itertools.count(2))
+    names = itertools.chain((worktree.branch,), further)
+    return next(name for name in names if name not in taken)
 
 
 def _drop_repositories(folder: Path) -> None:

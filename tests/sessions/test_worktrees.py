@@ -66,6 +66,66 @@ def test_changes_become_one_commit_on_a_branch_of_the_task(
     assert log == "Changes of task t-abc\n"
 
 
+def test_a_repository_with_work_in_it_is_left_as_it_is(repository: Path, tmp_path: Path) -> None:
+    """Issue "Tasks": what the owner has staged, changed or not added yet is his, also in files that
+    the task changes; the task begins with what is committed."""
+    (repository / "apples.txt").write_text("fourteen\n")
+    (repository / "staged.txt").write_text("one\n")
+    git(repository, "add", "staged.txt")
+    (repository / "new.txt").write_text("two\n")
+    before = (*everything(repository), git(repository, "diff"), git(repository, "diff", "--cached"))
+    worktree = make_worktree(repository, tmp_path / "workspace", TaskId("t-abc"))
+    assert [each.name for each in worktree.folder.iterdir()] == ["apples.txt"]
+    assert (worktree.folder / "apples.txt").read_text() == "twelve\n"
+    (worktree.folder / "apples.txt").write_text("thirteen\n")
+    (worktree.folder / "new.txt").write_text("three\n")
+    assert keep_changes(worktree, title="x") == "inglenook/t-abc"
+    remove_worktree(worktree)
+    after = (*everything(repository), git(repository, "diff"), git(repository, "diff", "--cached"))
+    assert after == before
+    assert (repository / "new.txt").read_text() == "two\n"
+
+
+def test_a_further_run_leaves_the_branch_of_the_one_before(
+    repository: Path, tmp_path: Path
+) -> None:
+    """A task that comes again, or is tried again, takes nothing of what it made before.
+
+    Also where the owner looks at it: the branch that is checked out stays as it is.
+    """
+
+    def run(number: int) -> str:
+        worktree = make_worktree(repository, tmp_path / str(number), TaskId("t-abc"))
+        (worktree.folder / "apples.txt").write_text(f"{number}\n")
+        try:
+            return keep_changes(worktree, title=f"run {number}")
+        finally:
+            remove_worktree(worktree)
+
+    first = run(1)
+    git(repository, "checkout", "--quiet", first)
+    git(repository, "branch", "--quiet", "inglenook/t-abc-3", "main")
+    names = [first, run(2), run(3)]
+    assert names == ["inglenook/t-abc", "inglenook/t-abc-2", "inglenook/t-abc-4"]
+    assert [git(repository, "show", f"{name}:apples.txt") for name in names] == [
+        "1\n",
+        "2\n",
+        "3\n",
+    ]
+    assert git(repository, "status", "--porcelain") == ""
+
+
+def test_a_repository_without_a_commit_has_nothing_to_begin_with(tmp_path: Path) -> None:
+    """It is told, and nothing is left of the attempt."""
+    place = tmp_path / "orchard"
+    place.mkdir()
+    git(place, "init", "--quiet")
+    with pytest.raises(TaskRefused) as caught:
+        make_worktree(place, tmp_path / "workspace", TaskId("t-abc"))
+    assert caught.value.code == TaskErrorCode.REPOSITORY
+    assert not (tmp_path / "workspace").exists()
+
+
 def test_no_change_makes_no_branch(repository: Path, tmp_path: Path) -> None:
     """Nor does it matter that somebody tidies the repository up meanwhile."""
     worktree = make_worktree(repository, tmp_path / "workspace", TaskId("t-abc"))
