@@ -17,10 +17,11 @@ By topic:
 ``history`` ``memory`` ``briefing``   the advisory blocks, in the room that is left
 ``retention`` ``tokens`` ``token_fit``  what stays when not everything can, in tokens too
 ``plan`` ``planning`` ``origin``      what is in, what is out, by which rule and authority
+``conflict_codes`` ``embedded``       what cannot all hold, and what only reads like an order
 ``receipt`` ``startup``               accounts without a word of what was said
 ``records`` ``lifecycle``             what is remembered, and its life
 ``audience`` ``authority``            who may know it, and what it may do
-``recall`` ``relevance`` ``meaning`` ``terms``  which of it is chosen
+``recall`` ``relevance`` ``meaning`` ``terms`` ``duplicates``  which of it is chosen
 ``secrets`` ``summaries`` ``chunks``  what no note holds, what stands for a talk, a text in parts
 ``hashing`` ``canonical_json`` ``plain_json``  bytes for hashes
 ``directives`` ``errors``             house rules by a grammar; failures that are safe to show

@@ -281,6 +281,8 @@ class _Work:
         return PlanInputs(
             request=self.request,
             memory=self.snapshot.memory,
+            history=self.snapshot.history,
+            replaced_plan=self.snapshot.replaced_plan,
             system_sha256=system.sha256,
             used_chars=used_chars,
             model=self.model.identity,

@@ -21,6 +21,7 @@ from enum import StrEnum
 from itertools import combinations
 from types import MappingProxyType
 
+from compiler.conflict_codes import ConflictCode
 from compiler.errors import SafeError
 from compiler.records import (
     CanonicalRecord,
@@ -115,21 +116,6 @@ def advance(record: CanonicalRecord, event: LifecycleEvent) -> tuple[CanonicalRe
     status, effects = next_status(record.lifecycle.status, event)
     moved = replace(record, lifecycle=replace(record.lifecycle, status=status))
     return (replace(moved, payload=b"") if effects.destroys_payload else moved), effects
-
-
-class ConflictCode(StrEnum):
-    """TR's typed conflict codes."""
-
-    PREFERENCE_STALE_PROFILE = "PREFERENCE_STALE_PROFILE"
-    CURRENT_USER_CORRECTION = "CURRENT_USER_CORRECTION"
-    AUTHORITATIVE_DATE_DIVERGENCE = "AUTHORITATIVE_DATE_DIVERGENCE"
-    SUMMARY_SOURCE_DIVERGENCE = "SUMMARY_SOURCE_DIVERGENCE"
-    DUPLICATE_EQUIVALENT = "DUPLICATE_EQUIVALENT"
-    SUPERSEDED_PLAN = "SUPERSEDED_PLAN"
-    UNCERTAIN_RETRIEVAL = "UNCERTAIN_RETRIEVAL"
-    UNTRUSTED_EMBEDDED_INSTRUCTION = "UNTRUSTED_EMBEDDED_INSTRUCTION"
-    TENANT_BINDING_MISMATCH = "TENANT_BINDING_MISMATCH"
-    TOMBSTONED_RECORD_SELECTED = "TOMBSTONED_RECORD_SELECTED"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,14 @@ Spec: TR "Context-plan contract".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from compiler.blocks import SYSTEM_KINDS, BlockKind, CompiledBlock, named_tuples
 from compiler.budget import Allocation
+from compiler.conflict_codes import ConflictCode
+from compiler.embedded import reads_like_instructions
 from compiler.fitting import FittedItem
 from compiler.hashing import sha256_text
 from compiler.origin import ORIGIN_OF_BLOCK, STANDING, Origin
@@ -27,8 +29,14 @@ from compiler.plan import (
     excluded_records,
     plan_hash,
 )
-from compiler.request import ContextRequest, MemorySelection
-from compiler.retention import RETENTION_OF_BLOCK, Retention
+from compiler.request import (
+    ContextRequest,
+    HistoryMessage,
+    MemorySelection,
+    MessageInput,
+    MessagePart,
+)
+from compiler.retention import RETENTION_OF_BLOCK, Retention, retention_of_note
 from compiler.tokens import ModelIdentity, TokenAccount, TokenizerIdentity
 
 _LINEAGE_TAG: Final = "inglenook-lineage-v1\x00"
@@ -62,6 +70,8 @@ class PlanInputs:
 
     request: ContextRequest
     memory: MemorySelection
+    history: tuple[HistoryMessage, ...]
+    replaced_plan: str
     system_sha256: str
     used_chars: int
     model: ModelIdentity
@@ -100,14 +110,44 @@ def _unhashed(
         output_reservation_tokens=budgets.output_reservation if budgets else 0,
         safety_margin_tokens=budgets.safety_margin if budgets else 0,
         used_tokens=tokens.used_tokens if tokens else 0,
-        conflicts=tuple(
-            PlannedConflict(each.code, tuple(map(writable, each.note_ids)), writable(each.kept))
-            for each in sorted(memory.conflicts, key=lambda each: (each.code, each.note_ids))
-        ),
+        conflicts=_conflicts(allocation, inputs),
         retrieval_index_id=memory.index_id,
         retrieval_index_revision=memory.index_revision,
         stale_index=memory.stale_index,
     )
+
+
+def _conflicts(allocation: Allocation, inputs: PlanInputs) -> tuple[PlannedConflict, ...]:
+    """List what contradicts each other, what reads like instructions, and the plan replaced."""
+    found = {
+        PlannedConflict(each.code, tuple(map(writable, each.note_ids)), writable(each.kept))
+        for each in inputs.memory.conflicts
+    }
+    code = ConflictCode.UNTRUSTED_EMBEDDED_INSTRUCTION.value
+    found |= {
+        PlannedConflict(code, (record_id,), "") for record_id in _embedded(allocation, inputs)
+    }
+    if inputs.replaced_plan:
+        found.add(PlannedConflict(ConflictCode.SUPERSEDED_PLAN.value, (inputs.replaced_plan,), ""))
+    return tuple(sorted(found))
+
+
+def _embedded(allocation: Allocation, inputs: PlanInputs) -> Iterator[str]:
+    """Name the records below A4 that are in and read like instructions (table "Conflicts")."""
+    message, items = inputs.request.message, allocation.items
+    if message is not None:
+        for record_id, part in _parts(message):
+            if reads_like_instructions(part.text):
+                yield record_id
+    told = {item.item_id for item in items.get(BlockKind.HISTORY, ())}
+    for entry in inputs.history:
+        if entry.message_id in told and reads_like_instructions(entry.text):
+            yield writable(entry.message_id)
+    noted = {item.item_id for item in items.get(BlockKind.MEMORY, ())}
+    for note in inputs.memory.notes:
+        confirmed = retention_of_note(note.status) is Retention.CONFIRMED  # A4
+        if note.reads_like_instructions and note.note_id in noted and not confirmed:
+            yield writable(note.note_id)
 
 
 def _selected(
@@ -198,10 +238,8 @@ def _carried(request: ContextRequest) -> list[PlannedRecord]:
     if message is None:
         return []
     section = block_key(BlockKind.MESSAGE)
-    own_id = writable(message.message_id or message.provider)
     rows = []
-    for place, part in enumerate(message.parts):
-        record_id = f"{own_id}/{part.kind}/{place}"
+    for place, (record_id, part) in enumerate(_parts(message)):
         form_hash = sha256_text(part.text)
         rows.append(
             PlannedRecord(
@@ -219,6 +257,12 @@ def _carried(request: ContextRequest) -> list[PlannedRecord]:
             )
         )
     return rows
+
+
+def _parts(message: MessageInput) -> list[tuple[str, MessagePart]]:
+    """Give each part that a message carries its record id."""
+    own_id = writable(message.message_id or message.provider)
+    return [(f"{own_id}/{part.kind}/{place}", part) for place, part in enumerate(message.parts)]
 
 
 def _lineage(kind: str, record_id: str, form_hash: str) -> str:

@@ -12,27 +12,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain
 from operator import attrgetter
 from typing import Final
 
 from compiler.audience import Exclusion
+from compiler.duplicates import Said, twin_of
 from compiler.records import RecordStatus
 from compiler.relevance import (
+    ANSWERING_BP,
     FULL_BP,
     Weights,
     bm25,
     diversify,
     fuse,
+    rarity,
     recency_bp,
     scale_bp,
+    share_bp,
 )
 from compiler.terms import fold, terms_of
 
 QUERY_CHARS: Final = 2_000  # a question's words are in its beginning; a pasted file is no query
 NOTE_CHARS: Final = 2_000
 POOL: Final = 48  # candidates that diversity looks at; it is quadratic in them
-NEAR_DUPLICATE_BP: Final = 9_000
 _DAY_MS: Final = 86_400_000
 _EVER_MS: Final = 1 << 62
 
@@ -58,6 +61,8 @@ class Recall:
 
     chosen: tuple[Candidate, ...]
     left: Mapping[Exclusion, tuple[str, ...]]
+    uncertain: bool = False
+    """None of the chosen answers to what was asked: they are only the newest or the best kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +231,8 @@ def select(indexes: Sequence[RecallIndex], query: Query) -> Recall:
     found = _eligible(indexes, query.now_ms)
     eligible = found.entries
     left = {reason: [*ids] for reason, ids in found.left.items()}
-    ranked, relevance = _rank(found, indexes, query)
+    asked = frozenset(terms_of(query.text, limit_chars=QUERY_CHARS))
+    ranked, relevance = _rank(found, indexes, query, asked)
     pool = _collapse(ranked, eligible, left)
     terms = {number: eligible[number].terms for number in pool}
     kept = diversify(pool, relevance, terms, query.limit_notes)
@@ -234,6 +240,31 @@ def select(indexes: Sequence[RecallIndex], query: Query) -> Recall:
     return Recall(
         chosen=tuple(eligible[number].candidate for number in kept),
         left={reason: tuple(sorted(ids)) for reason, ids in sorted(left.items())},
+        uncertain=_is_uncertain(
+            found, [eligible[number] for number in kept], indexes, asked, query.semantic or {}
+        ),
+    )
+
+
+def _is_uncertain(
+    eligible: _Eligible,
+    kept: Sequence[_Entry],
+    indexes: Sequence[RecallIndex],
+    asked: frozenset[str],
+    semantic: Mapping[str, int],
+) -> bool:
+    """Tell whether a question with words has notes, and none of them answers to it.
+
+    By words, and by meaning where that was asked and there was an answer.
+    """
+    if not asked or not kept:
+        return False
+    count = len(eligible.entries)
+    weights = {term: rarity(count, len(eligible.postings(term, indexes))) for term in asked}
+    return not any(
+        semantic.get(entry.record_id, 0) >= ANSWERING_BP
+        or share_bp(weights, entry.terms, rarity(count, 0)) >= ANSWERING_BP
+        for entry in kept
     )
 
 
@@ -268,10 +299,10 @@ def _ineligible(candidate: Candidate) -> Exclusion | None:
 
 
 def _rank(
-    eligible: _Eligible, indexes: Sequence[RecallIndex], query: Query
+    eligible: _Eligible, indexes: Sequence[RecallIndex], query: Query, asked: frozenset[str]
 ) -> tuple[list[int], dict[int, int]]:
     """Give the best ``POOL`` and more document numbers, best first, and their fused values."""
-    lexical = scale_bp(_lexical(eligible, indexes, query.text))
+    lexical = scale_bp(_lexical(eligible, indexes, asked))
     semantic = _semantic(eligible.entries, query.semantic)
     scores = _weighted(eligible, lexical, semantic, query)
     rankings = (
@@ -291,10 +322,11 @@ def _best(numbers: Iterable[int], value: Callable[[int], int]) -> list[int]:
     return sorted(numbers, key=value, reverse=True)[: 4 * POOL]
 
 
-def _lexical(eligible: _Eligible, indexes: Sequence[RecallIndex], text: str) -> dict[int, int]:
-    query = set(terms_of(text, limit_chars=QUERY_CHARS))
-    postings = {term: found for term in query if (found := eligible.postings(term, indexes))}
-    return bm25(query, postings, eligible.lengths, len(eligible.entries))
+def _lexical(
+    eligible: _Eligible, indexes: Sequence[RecallIndex], asked: frozenset[str]
+) -> dict[int, int]:
+    postings = {term: found for term in asked if (found := eligible.postings(term, indexes))}
+    return bm25(asked, postings, eligible.lengths, len(eligible.entries))
 
 
 def _semantic(eligible: Sequence[_Entry], given: Mapping[str, int] | None) -> dict[int, int]:
@@ -339,41 +371,22 @@ def _collapse(
     A duplicate yields to the confirmed one, then to the better ranked.
     """
     pool: list[int] = []
+    said: list[Said] = []
     for number in ranked:
         if len(pool) == POOL:
             break
-        twin = _twin_of(number, pool, eligible)
+        entry = eligible[number]
+        mine = Said(entry.terms, entry.folded)
+        twin = twin_of(mine, said)
         if twin is None:
             pool.append(number)
+            said.append(mine)
             continue
         loser = number
-        if eligible[number].candidate.confirmed and not eligible[twin].candidate.confirmed:
-            pool[pool.index(twin)] = number
-            loser = twin
+        if entry.candidate.confirmed and not eligible[pool[twin]].candidate.confirmed:
+            loser, pool[twin], said[twin] = pool[twin], number, mine
         left.setdefault(Exclusion.DUPLICATE, []).append(eligible[loser].candidate.record_id)
     return pool
-
-
-def _twin_of(number: int, pool: list[int], eligible: Sequence[_Entry]) -> int | None:
-    """Find what already says the same: the same folded text, or nearly the same terms."""
-    entry = eligible[number]
-    terms, folded = entry.terms, entry.folded
-    # Sets whose sizes differ by more than a tenth cannot share nine tenths.
-    fewest = len(terms) * NEAR_DUPLICATE_BP // FULL_BP
-    most = len(terms) * FULL_BP // NEAR_DUPLICATE_BP + 1
-    # Whoever shares nine tenths has one of any few that are more than a tenth.
-    few = tuple(islice(terms, len(terms) * (FULL_BP - NEAR_DUPLICATE_BP) // FULL_BP + 1))
-    for kept in pool:
-        other = eligible[kept]
-        if other.folded == folded:
-            return kept
-        size = len(other.terms)
-        if terms and fewest <= size <= most and not other.terms.isdisjoint(few):
-            common = len(terms & other.terms)
-            union = len(terms) + size - common
-            if FULL_BP * common >= NEAR_DUPLICATE_BP * union:
-                return kept
-    return None
 
 
 def _leave_the_rest(

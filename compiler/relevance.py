@@ -9,12 +9,17 @@ Spec: TR "Retrieval eligibility and scoring".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 RELEVANCE_POLICY: Final = "inglenook.relevance.v1"
 FULL_BP: Final = 10_000
+ANSWERING_BP: Final = 900
+"""A note answers to a question that holds this share of the question's weight, or is as near to it
+in meaning. Below it there are words that stand in most notes, and no more."""
+_ASKED_TERMS: Final = 4
+"""A long message does not ask about each of its words: it weighs as much as these, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +84,7 @@ def bm25(
         found = postings.get(term)
         if not found:
             continue
-        idf = log2_fixed(2 * eligible + 2) - log2_fixed(2 * len(found) + 1)
+        idf = rarity(eligible, len(found))
         for document, count in found:
             pair = count << 32 | lengths[document]
             weight = weights.get(pair, -1)
@@ -87,6 +92,21 @@ def bm25(
                 weight = weights[pair] = _saturated(count, lengths[document], average)
             scores[document] = known(document, 0) + idf * weight
     return scores
+
+
+def rarity(eligible: int, holders: int) -> int:
+    """Weigh a term by how few of the eligible documents have it, with 16 fractional bits."""
+    return log2_fixed(2 * eligible + 2) - log2_fixed(2 * holders + 1)
+
+
+def share_bp(weights: Mapping[str, int], terms: Collection[str], heaviest: int) -> int:
+    """Give the share of a question's weight that stands in some terms, in basis points.
+
+    ``heaviest`` is the weight of a term that no document has.
+    """
+    whole = min(sum(weights.values()), _ASKED_TERMS * heaviest)
+    held = sum(weight for term, weight in weights.items() if term in terms)
+    return min(FULL_BP, FULL_BP * held // whole) if whole else 0
 
 
 def _saturated(count: int, length: int, average: int) -> int:

@@ -226,6 +226,8 @@ class MemoryNote:
     """Date of the source record, ``2026-11-29``; part of an explicit record, so it may show."""
     conflict: str = ""
     """A conflict code and the ids of the notes that say otherwise, where no rule decides."""
+    reads_like_instructions: bool = False
+    """What ``embedded`` says of the text; found once, when the note is indexed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,3 +333,5 @@ class SourceSnapshot:
     history: tuple[HistoryMessage, ...] = ()
     """Oldest first; only for the first turn of a fresh session (WS "Warm sessions")."""
     house_rules: HouseRules = field(default_factory=HouseRules)
+    replaced_plan: str = ""
+    """Hash of the plan of the same turn that was outdated before anything of it was sent."""

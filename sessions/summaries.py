@@ -18,6 +18,8 @@ from typing import Final
 import structlog
 
 from compiler.compile import UNKNOWN_MODEL
+from compiler.conflict_codes import ConflictCode
+from compiler.embedded import reads_like_instructions
 from compiler.hashing import sha256_text
 from compiler.records import RecordKind
 from compiler.request import (
@@ -28,6 +30,7 @@ from compiler.request import (
     MemorySelection,
     MessageId,
     MessageInput,
+    NoteConflict,
     Role,
     RunScope,
     TurnId,
@@ -127,7 +130,7 @@ class SummaryDesk:
         if not isinstance(kept, Kept):
             _log.info("summary.refused", run_id=run.run_id, code=str(getattr(kept, "code", "")))
             return ""
-        earlier = await self._store.standing(run.imp, channel_id)
+        earlier = await self._store.of_conversation(run.imp, channel_id)
         model = UNKNOWN_MODEL if self._tokens is None else await self._tokens.model(run.settings)
         lineage = SummaryLineage(
             summary_record_id=await self._store.record_id_of(kept.note.short_id),
@@ -170,14 +173,44 @@ class SummaryDesk:
             notes.append(note)
             history = tuple(each for each in history if each.message_id not in row.sources)
         chosen = {note.note_id for note in notes}
-        excluded = tuple(each for each in selection.excluded if each.note_id not in chosen)
-        memory = replace(selection, notes=(*selection.notes, *notes), excluded=excluded)
+        conflicts = await self._divergences(imp, channel_id, selection, history)
+        memory = replace(
+            selection,
+            notes=(*selection.notes, *notes),
+            excluded=tuple(each for each in selection.excluded if each.note_id not in chosen),
+            conflicts=(*selection.conflicts, *conflicts),
+        )
         return StandIn(memory=memory, history=history)
+
+    async def _divergences(
+        self,
+        imp: ImpName,
+        channel_id: ChannelId,
+        selection: MemorySelection,
+        history: Sequence[HistoryMessage],
+    ) -> list[NoteConflict]:
+        """Name each stale summary with a source that this turn reads in its later form.
+
+        The source wins (table "Conflicts"); the summary is out already, as all that are stale.
+        """
+        code = ConflictCode.SUMMARY_SOURCE_DIVERGENCE.value
+        texts = {str(each.message_id): sha256_text(each.text) for each in history}
+        given = {note.note_id for note in selection.notes}
+        return [
+            NoteConflict(code=code, note_ids=(row.short_id, source_id), kept=source_id)
+            for row in await self._store.of_conversation(
+                imp, channel_id, StaleReason.SOURCE_CHANGED
+            )
+            for source_id in (
+                *(each for each, was in row.sources.items() if texts.get(each, was) != was),
+                *(each for each in row.newer if each in given),
+            )
+        ]
 
     async def _standing(self, imp: ImpName, channel_id: ChannelId) -> list[SummaryRow]:
         """Give the summaries whose every source is what it was; mark the others."""
         standing: list[SummaryRow] = []
-        for row in await self._store.standing(imp, channel_id):
+        for row in await self._store.of_conversation(imp, channel_id):
             found = await self._messages(tuple(map(MessageId, row.sources)))
             reason = staleness(
                 row.sources, {message_id: each.text for message_id, each in found.items()}
@@ -204,6 +237,7 @@ class SummaryDesk:
             text=shown.text,
             status=SUMMARY_STATUS,
             recorded_on=shown.recorded_on,
+            reads_like_instructions=reads_like_instructions(shown.text),
         )
 
     async def _messages(self, ids: Sequence[MessageId]) -> dict[str, HistoryMessage]:

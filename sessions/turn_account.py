@@ -111,6 +111,8 @@ class TurnAccount:
         self._account: TokenAccount | None = None
         self._further: TokenAccount | None = None
         """Of the last input that steered the turn, all before it included."""
+        self._replaced_plan = ""
+        """Hash of the plan that was traced last; compiling anew takes its place."""
         self._start: SourceSnapshot | None = None
         """What the system prompt is made of, where it is compiled with this input."""
         self._began_ns = parts.clock.monotonic_ns()
@@ -184,6 +186,7 @@ class TurnAccount:
         """
         request, clock = self._request(), self._parts.clock
         began_ns = clock.monotonic_ns()
+        snapshot = replace(snapshot, replaced_plan=self._replaced_plan)
         try:
             compiled = await self._compiled(request, snapshot)
         except CompileError as error:
@@ -198,6 +201,7 @@ class TurnAccount:
             occasion = replace(occasion, startup=startup_package(compiled, snapshot, consent))
         await self._keep_pictures()
         self._mark = await self.run.trace.append(compiled_event(compiled, occasion))
+        self._replaced_plan = compiled.plan.canonical_plan_hash
         self._parts.feed.tell(self.run.run_id)
         self._note(trace_us=elapsed_us(clock, began_ns))
         return compiled

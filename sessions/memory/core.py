@@ -22,7 +22,7 @@ from sessions.limits import MemorySettings
 from sessions.memory.consents import ConsentBook
 from sessions.memory.forgetting import Forgetter
 from sessions.memory.index import BindingNotes, Loaded, MemoryIndex
-from sessions.memory.notes import Note, NoteRow, binding_fields, date_of, to_ms
+from sessions.memory.notes import Note, NoteRow, binding_fields, date_of, is_over, to_ms
 from sessions.memory.results import Gone, NoteState, NoteView, NotFound, RefusalCode, Refused
 from sessions.memory.rules import MemoryContext
 from sessions.memory.semantic import MeaningIndex
@@ -250,11 +250,6 @@ def bare_view(row: NoteRow) -> NoteView:
         channel_id=row.binding.channel_id,
         about=row.subject_id,
     )
-
-
-def is_over(row: NoteRow, now_ms: int) -> bool:
-    """Tell whether a note's time is over, seen or not yet (``MemoryStore.expire``)."""
-    return row.expires_ms is not None and row.expires_ms <= now_ms
 
 
 def state_of(row: NoteRow, now_ms: int) -> NoteState:

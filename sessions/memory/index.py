@@ -14,15 +14,18 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from compiler.audience import Binding, Exclusion
+from compiler.conflict_codes import ConflictCode
+from compiler.embedded import reads_like_instructions
 from compiler.hashing import sha256_fields
-from compiler.lifecycle import Conflict, ConflictCode, find_conflicts
+from compiler.lifecycle import Conflict, find_conflicts
 from compiler.recall import Candidate, RecallIndex
 from compiler.records import RecordKind, RecordStatus
 from compiler.relevance import FULL_BP
-from compiler.request import ExcludedNote, NoteConflict
+from compiler.request import ExcludedNote, NoteConflict, UserId
 from compiler.terms import fold
 from sessions.errors import StoreUnavailable
-from sessions.memory.notes import Note, NoteRow, record_of
+from sessions.memory.corrections import awaiting
+from sessions.memory.notes import Note, NoteRow, is_over, owner_of, record_of
 
 MAX_NOTES: Final = 20_000
 """Notes held open at once, about 100 MB at their longest; a home's busy ones are far fewer."""
@@ -61,6 +64,9 @@ class BindingNotes:
         """All contradictions here, settled or not."""
         self._told: dict[Exclusion, Mapping[str, ExcludedNote]] = {}
         self._summaries: tuple[ExcludedNote, ...] | None = None
+        self._corrections: Mapping[str, tuple[Note, ...]] | None = None
+        self._loud: dict[str, bool] = {}
+        """Whether a note that was shown reads like instructions, by record id."""
         self._revision = ""
         self.index = RecallIndex()
         self._resolve()
@@ -92,7 +98,7 @@ class BindingNotes:
             and note.row.status is RecordStatus.ACTIVE
             and record_id not in self._beaten
             and (note.row.subject_id or "") not in self._refusing
-            and (note.row.expires_ms is None or note.row.expires_ms > now_ms)
+            and not is_over(note.row, now_ms)
         )
 
     def excluded(self, reason: Exclusion) -> Mapping[str, ExcludedNote]:
@@ -107,6 +113,29 @@ class BindingNotes:
                 for record_id, note in self.notes.items()
             }
         return known
+
+    def drafts_of(self, note: Note, speaker: UserId | None, now_ms: int) -> tuple[str, ...]:
+        """Name the corrections of the speaker's own note that wait for his click."""
+        if owner_of(note.row) != speaker:
+            return ()
+        if self._corrections is None:
+            self._corrections = awaiting(self.notes.values())
+        waiting = self._corrections.get(note.row.record_id, ())
+        return tuple(sorted(each.row.short_id for each in waiting if not is_over(each.row, now_ms)))
+
+    def doubt_of(self, note: Note, speaker: UserId | None, now_ms: int) -> str:
+        """Say what to disclose of a note to the model: codes, and the ids that say otherwise."""
+        told = self.conflicts.get(note.row.record_id, "")
+        drafts = self.drafts_of(note, speaker, now_ms)
+        code = ConflictCode.CURRENT_USER_CORRECTION.value
+        return " ".join(filter(None, (told, code, *drafts))) if drafts else told
+
+    def reads_like_instructions(self, note: Note) -> bool:
+        """Look through a note of this binding, once for as long as it is held."""
+        found = self._loud.get(note.row.record_id)
+        if found is None:
+            found = self._loud[note.row.record_id] = reads_like_instructions(note.text)
+        return found
 
     def summaries(self) -> tuple[ExcludedNote, ...]:
         """Give the account of the summaries, which are never chosen for what they say."""
@@ -134,7 +163,7 @@ class BindingNotes:
 
     def _changed(self) -> None:
         self._told.clear()
-        self._summaries = None
+        self._summaries = self._corrections = None
         self._revision = ""
 
     def put(self, note: Note) -> None:
@@ -150,6 +179,7 @@ class BindingNotes:
         """Let a note leave selection for good, keeping its row for the account of it."""
         self._changed()
         note = self.notes.pop(record_id, None)
+        self._loud.pop(record_id, None)
         self.index.drop(record_id)
         if note is None:
             return

@@ -113,6 +113,11 @@ def owner_of(row: NoteRow) -> UserId | None:
     return row.subject_id or row.author_id
 
 
+def is_over(row: NoteRow, now_ms: int) -> bool:
+    """Tell whether a note's time is over, seen or not yet (``MemoryStore.expire``)."""
+    return row.expires_ms is not None and row.expires_ms <= now_ms
+
+
 def new_short_id() -> str:
     """Draw an id that nobody can guess; the table's constraint proves that it is unused."""
     return "m-" + "".join(secrets.choice(_OWN_DIGITS) for _ in range(SHORT_ID_LENGTH))
@@ -126,8 +131,7 @@ def with_identity(note: Note) -> Note:
 
 def record_of(note: Note) -> CanonicalRecord:
     """Build the canonical record of a note; its id is computed, not read from the row."""
-    row, claim = note.row, note.claim
-    scope = " ".join(binding_fields(row.binding))
+    row = note.row
     return make_record(
         kind=row.kind,
         payload=note.text.encode("utf-8"),
@@ -158,15 +162,21 @@ def record_of(note: Note) -> CanonicalRecord:
             expires_at=None if row.expires_ms is None else timestamp(from_ms(row.expires_ms)),
             pinned=row.pinned,
         ),
-        claim=None
-        if claim is None
-        else ClaimKey(
-            subject=fold(claim.subject),
-            predicate=fold(claim.predicate),
-            scope=scope,
-            valid_from=claim.valid_from,
-            valid_until=claim.valid_until,
-        ),
+        claim=claim_key(note),
+    )
+
+
+def claim_key(note: Note) -> ClaimKey | None:
+    """Say what a note's claim is about, folded, within its binding."""
+    claim = note.claim
+    if claim is None:
+        return None
+    return ClaimKey(
+        subject=fold(claim.subject),
+        predicate=fold(claim.predicate),
+        scope=" ".join(binding_fields(note.row.binding)),
+        valid_from=claim.valid_from,
+        valid_until=claim.valid_until,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from typing import Final
 
-from compiler.audience import MemoryScope, audience_of, readable_bindings
+from compiler.audience import MemoryScope, audience_of, may_know, readable_bindings
 from compiler.errors import SafeError
 from compiler.recall import Candidate, Query, RecallIndex
 from compiler.recall import select as select_notes
@@ -53,15 +53,14 @@ class NoteReader:
             Query(text=query, now_ms=now_ms, limit_notes=_RECALLED),
         )
         notes = [
-            (note, each.conflicts.get(note.row.record_id, ""))
+            replace(self._core.view(note), conflict=each.doubt_of(note, ctx.scope.user_id, now_ms))
             for candidate in found.chosen
             for each in indexes
             if (note := each.notes.get(candidate.record_id)) is not None
             and not self._core.is_forgotten(note)
+            and may_know(note.row.binding, audience) is None
         ]
-        return Listed(
-            notes=tuple(replace(self._core.view(note), conflict=text) for note, text in notes)
-        )
+        return Listed(notes=tuple(notes), uncertain=found.uncertain and bool(notes))
 
     async def may_be_given(
         self, imp: ImpName, scope: RunScope, record_ids: Collection[str]

@@ -141,6 +141,8 @@ class Listed:
     notes: tuple[NoteView, ...]
     unreadable: int = 0
     """Notes of these that cannot be opened; the owner should look at the key store."""
+    uncertain: bool = False
+    """Of a search by the model: none of these answers to its words (UNCERTAIN_RETRIEVAL)."""
 
 
 class CleanupStatus(StrEnum):

@@ -7,28 +7,51 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 import structlog
 
-from compiler.audience import Audience, Binding, Exclusion, MemoryScope, readable_bindings
+from compiler.audience import (
+    Audience,
+    Binding,
+    Exclusion,
+    MemoryScope,
+    may_know,
+    readable_bindings,
+)
+from compiler.conflict_codes import ConflictCode
 from compiler.hashing import sha256_fields
-from compiler.lifecycle import ConflictCode
 from compiler.recall import Candidate, Query
 from compiler.recall import select as select_notes
 from compiler.records import RecordStatus
 from compiler.relevance import RELEVANCE_POLICY
-from compiler.request import ExcludedNote, ImpName, MemoryNote, MemorySelection, RunScope
+from compiler.request import (
+    ExcludedNote,
+    ImpName,
+    MemoryNote,
+    MemorySelection,
+    NoteConflict,
+    RunScope,
+)
 from sessions.memory.core import MemoryCore, state_of
 from sessions.memory.index import BindingNotes, account_of
-from sessions.memory.notes import date_of, to_ms
+from sessions.memory.notes import Note, date_of, to_ms
 
 _log = structlog.get_logger(__name__)
 _INDEX_TAG: Final = "inglenook-indexes-v1"
 _HELD: Final = 1_024
 """People whose private ids are held at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Offered:
+    """What became of a chosen note: it is shown, or left out with an alarm."""
+
+    note: MemoryNote | None = None
+    excluded: ExcludedNote | None = None
+    conflicts: tuple[NoteConflict, ...] = ()
 
 
 class NoteSelector:
@@ -64,39 +87,60 @@ class NoteSelector:
             await self._note_expired(over, indexes)
             # What one of them had outdone by a rule stands again.
             found = select_notes([each.index for each in indexes], query)
-        chosen = [self._chosen(each, indexes) for each in found.chosen]
+        offered = [self._offered(each, indexes, audience, now_ms) for each in found.chosen]
         excluded = account_of(found.left, indexes)
         excluded += await self._kept_private(audience)
+        excluded += [each.excluded for each in offered if each.excluded is not None]
+        notes = tuple(each.note for each in offered if each.note is not None)
+        conflicts = [dispute for each in indexes for dispute in each.disputes]
+        conflicts += [conflict for each in offered for conflict in each.conflicts]
+        if found.uncertain and notes:
+            code = ConflictCode.UNCERTAIN_RETRIEVAL.value
+            ids = tuple(sorted(note.note_id for note in notes))
+            conflicts.append(NoteConflict(code=code, note_ids=ids))
         return MemorySelection(
-            notes=tuple(note for note in chosen if note is not None),
+            notes=notes,
             excluded=tuple(excluded),
-            conflicts=tuple(dispute for each in indexes for dispute in each.disputes),
+            conflicts=tuple(conflicts),
             index_id=f"{RELEVANCE_POLICY}+{self._core.meaning.name}" if near else RELEVANCE_POLICY,
             index_revision=sha256_fields(_INDEX_TAG, (each.revision for each in indexes)),
             stale_index=near is None,
         )
 
-    def _chosen(self, candidate: Candidate, indexes: Sequence[BindingNotes]) -> MemoryNote | None:
-        """Give a chosen note its form for the prompt; what was forgotten never gets one."""
+    def _offered(
+        self,
+        candidate: Candidate,
+        indexes: Sequence[BindingNotes],
+        audience: Audience,
+        now_ms: int,
+    ) -> _Offered:
+        """Give a chosen note its form for the prompt; what must not be here never gets one."""
         for each in indexes:
             note = each.notes.get(candidate.record_id)
             if note is not None:
                 break
         else:
-            return None
+            return _Offered()
         if self._core.is_forgotten(note):
-            code = ConflictCode.TOMBSTONED_RECORD_SELECTED.value
-            _log.error("memory.alarm", code=code, record_id=note.row.record_id)
             self._core.index.drop([note.row])
-            return None
-        return MemoryNote(
+            return _alarm(note, ConflictCode.TOMBSTONED_RECORD_SELECTED, Exclusion.TOMBSTONED)
+        mismatch = may_know(note.row.binding, audience)
+        if mismatch is not None:
+            return _alarm(note, ConflictCode.TENANT_BINDING_MISMATCH, mismatch)
+        conflicts: tuple[NoteConflict, ...] = ()
+        if drafts := each.drafts_of(note, audience.user_id, now_ms):
+            code = ConflictCode.CURRENT_USER_CORRECTION.value
+            conflicts = (NoteConflict(code=code, note_ids=(note.row.short_id, *drafts)),)
+        shown = MemoryNote(
             note_id=note.row.short_id,
             scope=note.row.binding.scope.value,
             text=note.text,
-            status=state_of(note.row, self._core.now_ms()).value,
+            status=state_of(note.row, now_ms).value,
             recorded_on=date_of(note.row.created_ms),
-            conflict=each.conflicts.get(candidate.record_id, ""),
+            conflict=each.doubt_of(note, audience.user_id, now_ms),
+            reads_like_instructions=each.reads_like_instructions(note),
         )
+        return _Offered(note=shown, conflicts=conflicts)
 
     async def _kept_private(self, audience: Audience) -> tuple[ExcludedNote, ...]:
         """Name the acting person's own private notes that others' eyes keep out of this turn."""
@@ -130,3 +174,13 @@ class NoteSelector:
                 self._core.index.end(
                     replace(row, status=RecordStatus.EXPIRED), RecordStatus.EXPIRED
                 )
+
+
+def _alarm(note: Note, code: ConflictCode, reason: Exclusion) -> _Offered:
+    """Leave out what no path should have offered."""
+    _log.error("memory.alarm", code=code.value, record_id=note.row.record_id)
+    short_id = note.row.short_id
+    return _Offered(
+        excluded=ExcludedNote(note_id=short_id, reason=reason.value),
+        conflicts=(NoteConflict(code=code.value, note_ids=(short_id,)),),
+    )

@@ -17,9 +17,9 @@ import structlog
 from compiler.audience import MemoryScope
 from compiler.lifecycle import IllegalTransition, LifecycleEvent
 from compiler.records import CreatorClass, RecordKind, RecordStatus, TrustClass
-from sessions.memory.core import MemoryCore, is_over
+from sessions.memory.core import MemoryCore
 from sessions.memory.drafts import draft_of, expiring, outdone_by, twin_of
-from sessions.memory.notes import Claim, Note, NoteRow, to_ms, with_identity
+from sessions.memory.notes import Claim, Note, NoteRow, is_over, to_ms, with_identity
 from sessions.memory.results import Changed, Gone, Kept, NotFound, RefusalCode, Refused, Remembered
 from sessions.memory.rules import MemoryContext, Placed, SourceMessage, check_text, place
 from sessions.store.consent import ConsentLevel, Purpose

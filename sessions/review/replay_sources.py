@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from compiler.blocks import CURRENT_KINDS, SYSTEM_KINDS, BlockKind, RenderedBlock
+from compiler.embedded import reads_like_instructions
 from compiler.render import gate_item, history_item, memory_items
 from compiler.request import (
     Briefing,
@@ -113,6 +114,7 @@ def _notes(
             status=str(item["status"]),
             recorded_on=str(item.get("recorded_on", "")),
             conflict=str(item.get("conflict", "")),
+            reads_like_instructions=reads_like_instructions(str(item["text"])),
         )
         for place, item in enumerate(_items(contents, BlockKind.MEMORY))
     }

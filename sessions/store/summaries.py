@@ -14,12 +14,14 @@ from sessions.store.database import Database
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryRow:
-    """A summary that is not stale: its note, the hashes of its messages, the notes behind it."""
+    """A summary: its note, the hashes of its messages, the notes behind it."""
 
     record_id: str
     short_id: str
     sources: dict[str, str]
     notes: tuple[str, ...]
+    newer: tuple[str, ...] = ()
+    """Short ids of the notes that stand in the place of some of those."""
 
 
 class SummaryStore:
@@ -98,18 +100,20 @@ class SummaryStore:
         )
         return tuple(MessageId(row[0]) for row in rows)
 
-    async def standing(self, imp: ImpName, channel_id: ChannelId) -> tuple[SummaryRow, ...]:
-        """Read a conversation's summaries that stand, the newest first."""
+    async def of_conversation(
+        self, imp: ImpName, channel_id: ChannelId, stale: StaleReason | None = None
+    ) -> tuple[SummaryRow, ...]:
+        """Read a conversation's summaries that stand or are stale for one reason, newest first."""
 
         def work(db: sqlite3.Connection) -> list[SummaryRow]:
             rows = db.execute(
                 "SELECT record_id, short_id, lineage FROM summaries JOIN memory_records"
-                " USING (record_id) WHERE stale IS NULL AND summaries.imp = ?"
+                " USING (record_id) WHERE stale IS ? AND summaries.imp = ?"
                 " AND summaries.channel_id = ? AND status = 'active'"
                 " ORDER BY created_ms DESC, record_id",
-                (imp, channel_id),
+                (stale, imp, channel_id),
             ).fetchall()
-            return [_row(*map(str, each), notes=_notes_of(db, each[0])) for each in rows]
+            return [_row(db, *map(str, each)) for each in rows]
 
         return tuple(await self._database.read(work))
 
@@ -125,20 +129,26 @@ class SummaryStore:
         await self._database.write(work)
 
 
-def _row(record_id: str, short_id: str, lineage: str, *, notes: tuple[str, ...]) -> SummaryRow:
+def _row(db: sqlite3.Connection, record_id: str, short_id: str, lineage: str) -> SummaryRow:
     fields = json.loads(lineage)
     ids, hashes = fields["source_record_ids"], fields["source_record_hashes"]
+    notes = db.execute(
+        "SELECT source_id FROM memory_lineage WHERE record_id = ? ORDER BY source_id", (record_id,)
+    )
+    newer = db.execute(
+        "SELECT newer.short_id FROM memory_lineage"
+        " JOIN memory_records AS older ON older.record_id = memory_lineage.source_id"
+        " JOIN memory_records AS newer ON newer.record_id = older.superseded_by"
+        " WHERE memory_lineage.record_id = ? ORDER BY newer.short_id",
+        (record_id,),
+    )
     return SummaryRow(
         record_id=record_id,
         short_id=short_id,
         sources=dict(zip(ids, hashes, strict=True)),
-        notes=notes,
+        notes=tuple(str(row[0]) for row in notes),
+        newer=tuple(str(row[0]) for row in newer),
     )
-
-
-def _notes_of(db: sqlite3.Connection, record_id: str) -> tuple[str, ...]:
-    rows = db.execute("SELECT source_id FROM memory_lineage WHERE record_id = ?", (record_id,))
-    return tuple(sorted(str(row[0]) for row in rows))
 
 
 def _stale_now(

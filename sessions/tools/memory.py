@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeVar, assert_never
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from compiler.conflict_codes import ConflictCode
 from compiler.errors import SafeError
 from compiler.render import quote
 from sessions.faults import fault_facts
@@ -172,6 +173,9 @@ def _day(text: str) -> datetime:
     return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
 
 
+_UNCERTAIN: Final = (
+    f"{ConflictCode.UNCERTAIN_RETRIEVAL}: none of these notes holds the words that you asked for."
+)
 _STANDS: Final = {
     NoteState.WAITING: "it waits until the person agrees, and is not used before",
     NoteState.INFERRED: "as your guess, until the person confirms it",
@@ -187,11 +191,14 @@ def _kept_text(kept: Kept) -> str:
 
 
 def _found_text(found: Listed) -> str:
-    """Write notes as data, in the form of the memory block."""
+    """Write notes as data, in the form of the memory block, after a word on their worth."""
     if not found.notes:
         return "No notes."
-    return "\n".join(
-        f'{{"id":{quote(each.short_id)},"status":{quote(each.state.value)},'
-        f'"recorded_on":{quote(each.recorded_on)},"text":{quote(each.text)}}}'
-        for each in found.notes
-    )
+    lines = [_UNCERTAIN] if found.uncertain else []
+    for each in found.notes:
+        conflict = f'"conflict":{quote(each.conflict)},' if each.conflict else ""
+        lines.append(
+            f'{{"id":{quote(each.short_id)},"status":{quote(each.state.value)},'
+            f'"recorded_on":{quote(each.recorded_on)},{conflict}"text":{quote(each.text)}}}'
+        )
+    return "\n".join(lines)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compiler.conflict_codes import ConflictCode
 from compiler.lifecycle import (
-    ConflictCode,
     Effects,
     IllegalTransition,
     LifecycleEvent,

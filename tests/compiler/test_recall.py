@@ -52,6 +52,46 @@ def test_what_is_not_eligible_is_never_ranked(changes: dict[str, object], reason
     assert left == {"gone": reason}
 
 
+@pytest.mark.parametrize(
+    ("question", "uncertain"),
+    [
+        ("When is Ada's birthday?", False),
+        ("BIRTHDAY", False),
+        ("Good evening, how are you all doing?", True),
+        ("Between work and the garden and the long way home I lost count: the birthday?", False),
+        ("\N{THUMBS UP SIGN}", False),
+        ("", False),
+    ],
+)
+def test_notes_that_answer_to_nothing_that_was_asked_are_uncertain(
+    question: str, *, uncertain: bool
+) -> None:
+    """UNCERTAIN_RETRIEVAL: words that most notes have are no evidence; without words there is no
+    question that they could fail to answer.
+    """
+    notes = [note(f"n{number}", f"the thing {number} is done") for number in range(40)]
+    index = RecallIndex([*notes, note("x", "Ada's birthday is the third of May")])
+    recall = select([index], Query(text=question, now_ms=NOW, limit_notes=5))
+    assert recall.uncertain is uncertain
+    assert recall.chosen, "it is told and filters nothing"
+
+
+def test_nearness_in_meaning_answers_without_a_common_word() -> None:
+    index = RecallIndex([note("a", "Bo likes tea")])
+    for semantic, uncertain in (
+        ({"a": 5_000}, False),
+        ({"a": 100}, True),
+        ({}, True),
+        (None, True),
+    ):
+        query = Query(text="favourite drink?", now_ms=NOW, semantic=semantic)
+        assert select([index], query).uncertain is uncertain
+
+
+def test_where_there_are_no_notes_nothing_is_uncertain() -> None:
+    assert not select([], Query(text="tea?", now_ms=NOW)).uncertain
+
+
 def test_expiry_is_the_first_moment_at_which_it_is_gone() -> None:
     """One millisecond earlier it still stands."""
     assert ask("tea", note("a", "tea", expires_ms=NOW + 1))[0] == ["a"]

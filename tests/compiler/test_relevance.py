@@ -15,8 +15,10 @@ from compiler.relevance import (
     fuse,
     log2_fixed,
     overlap_bp,
+    rarity,
     recency_bp,
     scale_bp,
+    share_bp,
 )
 
 
@@ -134,3 +136,21 @@ def test_diversity_weighs_seven_to_three_against_the_nearest_chosen() -> None:
     assert chosen(572, 100) == [1, 3, 2, 4]
     assert chosen(571, 100) == [1, 2, 3, 4]
     assert chosen(700, 600) == [1, 3, 4, 2]
+
+
+def test_a_term_weighs_the_more_the_fewer_have_it() -> None:
+    """Down to almost nothing where all do, and never below."""
+    weights = [rarity(100, holders) for holders in range(101)]
+    assert weights == sorted(weights, reverse=True)
+    assert weights[0] == max(weights)
+    assert 0 < weights[100] < weights[1] // 100
+
+
+def test_the_share_of_a_question_counts_at_most_four_of_its_words() -> None:
+    """A hundred further words in a message make what answers to one of them no less an answer."""
+    short = {"tea": 1_000}
+    assert share_bp(short, {"tea", "bo"}, 1_000) == FULL_BP
+    long = short | {f"word{number}": 1_000 for number in range(100)}
+    assert share_bp(long, {"tea"}, 1_000) == FULL_BP // 4
+    assert share_bp(long, frozenset(long), 1_000) == FULL_BP
+    assert share_bp({}, {"tea"}, 1_000) == 0

@@ -164,6 +164,49 @@ async def test_it_is_stale_once_a_message_is_not_what_it_was(world: World, chang
     assert GIST not in json.dumps(again)
 
 
+def divergences(world: World, registry: Registry) -> list[Any]:
+    """The conflicts of the latest turn between a summary and its sources."""
+    run_id = registry.views()[0].run_id
+    assert run_id is not None
+    plan: Any = [event["plan"] for event in world.trace(run_id) if "plan" in event][-1]
+    return [each for each in plan["conflicts"] if each[0] == "SUMMARY_SOURCE_DIVERGENCE"]
+
+
+async def test_a_summary_against_a_message_that_says_otherwise_is_a_conflict(world: World) -> None:
+    """Table "Conflicts": the source wins; told for as long as a turn reads that source."""
+    async with world.registry(summaries=True) as registry:
+        await talked(world, registry)
+        (summary,) = await kept(world)
+        await world.parts.history.edit(MessageId("discord:2"), "Pears, not apples.")
+        await next_first_turn(world, registry)
+        told = ["SUMMARY_SOURCE_DIVERGENCE", [summary.short_id, "discord:2"], "discord:2"]
+        assert divergences(world, registry) == [told]
+        await ask(registry, 91, "And the plums?")
+        assert divergences(world, registry) == [], "a warm turn reads no history"
+        await registry.reset(HEARTH)
+        await world.parts.history.delete(MessageId("discord:2"))
+        await next_first_turn(world, registry, 92)
+        assert divergences(world, registry) == []
+
+
+async def test_a_summary_against_a_corrected_note_is_a_conflict(world: World) -> None:
+    """The note in the place of the one that its session was given is its live source."""
+    async with world.registry(summaries=True) as registry:
+        note = await memory_of(world).remember(
+            ctx(), "The apples keep over the winter.", explicit=True, about_channel=True
+        )
+        assert isinstance(note, Kept)
+        await talked(world, registry)
+        summary = next(each for each in await kept(world) if "Summary" in each.text)
+        newer = await memory_of(world).correct(ctx(), note.note.short_id, "Apples keep until May.")
+        assert isinstance(newer, Kept)
+        await next_first_turn(world, registry)
+        name = newer.note.short_id
+        assert divergences(world, registry) == [
+            ["SUMMARY_SOURCE_DIVERGENCE", [summary.short_id, name], name]
+        ]
+
+
 async def test_it_goes_with_a_deleted_message(world: World) -> None:
     """P13: its words repeat what was deleted, so no list and no later turn tells them."""
     async with world.registry(summaries=True) as registry:

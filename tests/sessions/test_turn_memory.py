@@ -220,6 +220,11 @@ async def test_a_note_forgotten_while_the_turn_is_traced_is_not_sent(
         assert done.is_set()
         assert outcome.kind is OutcomeKind.REPLIED
         assert "CANARY-26" not in prompt_of(world)
+        run = only_run(registry)
+    plans = [each["plan"] for each in world.trace(run) if each.get("phase") == "turn"]
+    outdated, sent = ({**each} for each in plans if isinstance(each, dict))
+    assert outdated["conflicts"] == []
+    assert sent["conflicts"] == [["SUPERSEDED_PLAN", [outdated["canonical_plan_hash"]], ""]]
 
 
 async def test_a_history_that_repeats_what_was_forgotten_meanwhile_is_not_sent(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler.request import ChannelId, MessageId, Role, RunId, TurnId
+from compiler.request import ChannelId, MessageId, NoteConflict, Role, RunId, TurnId
 from sessions.errors import StoreUnavailable
 from sessions.limits import MemorySettings
 from sessions.memory.notes import Claim
@@ -503,7 +503,12 @@ async def test_the_canary_catches_what_an_index_still_offers(tmp_path: Path) -> 
         (opened,) = (await core.store.open([stored])).notes
         await memory.service.forget(by_hand(dm()), note.short_id)
         core.index.put(opened)
-        assert await memory.chosen(dm(), CANARY) == []
+        selection = await memory.selection(dm(), CANARY)
+        assert selection.notes == ()
+        assert selection.conflicts == (
+            NoteConflict(code="TOMBSTONED_RECORD_SELECTED", note_ids=(note.short_id,)),
+        )
+        assert {each.reason for each in selection.excluded} == {"tombstoned"}
         disguised = await tell(memory, "some other words")
         stored = await core.store.find(disguised.short_id, Reach(user_id=None))
         assert stored is not None

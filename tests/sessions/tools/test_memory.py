@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from compiler.request import RunId
+from sessions.memory.notes import Claim
 from sessions.memory.rules import MemoryContext
 from sessions.tools.call import BAD_ARGUMENTS, FAILED, ToolAnswer, ToolCall
 from sessions.tools.memory import MemoryTools
-from support.memory_world import CY, Memory, by_hand, by_model, dm, group, kept, memory_in
+from support.memory_world import ADA, BO, CY, Memory, by_hand, by_model, dm, group, kept, memory_in
 
 
 async def call(
@@ -118,6 +119,37 @@ async def test_recall_gives_data_and_is_written_down(tmp_path: Path) -> None:
         ).text == "No notes."
         assert (await call(memory, "forget", id=note.short_id)).ok
         assert (await call(memory, "recall", query="tea")).text == "No notes."
+
+
+async def test_recall_says_where_notes_disagree(tmp_path: Path) -> None:
+    """TR "Contradiction policy": both are shown with the conflict disclosed, to a search too."""
+    async with memory_in(tmp_path) as memory:
+        names = []
+        for who, day in ((ADA, "Monday"), (BO, "Friday")):
+            claim = Claim(subject="tea", predicate="is on", value=day)
+            note = await memory.service.remember(
+                by_hand(group(who)),
+                f"Tea is on {day}",
+                explicit=True,
+                about_channel=True,
+                claim=claim,
+            )
+            names.append(kept(note).note.short_id)
+        answer = await call(memory, "recall", scope=by_model(group()), query="tea day")
+        lines = [json.loads(line) for line in answer.text.split("\n")]
+        assert {(line["id"], line["conflict"]) for line in lines} == {
+            (one, f"AUTHORITATIVE_DATE_DIVERGENCE {other}") for one, other in (names, names[::-1])
+        }
+
+
+async def test_recall_says_that_nothing_answers_to_the_question(tmp_path: Path) -> None:
+    """UNCERTAIN_RETRIEVAL: the nearest are shown with their doubt, in a line of their own."""
+    async with memory_in(tmp_path) as memory:
+        await memory.service.remember(by_hand(dm()), "Bo likes tea", explicit=True)
+        lead, line = (await call(memory, "recall", query="where is the key?")).text.split("\n")
+        assert lead.startswith("UNCERTAIN_RETRIEVAL: ")
+        assert json.loads(line)["text"] == "Bo likes tea"
+        assert (await call(memory, "recall", query="tea?")).text.count("\n") == 0
 
 
 async def test_a_fault_of_ours_is_an_answer_without_its_words(
