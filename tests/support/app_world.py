@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 from discord.backoff import ExponentialBackoff
 
-from bot import client, interactions
+from bot import auto_threads, client, interactions, look_back, threads, voice
 from bot.app import Wiring, serve
 from bot.host import Host
 from bot.playground.entities import Channel, Message
@@ -48,6 +48,15 @@ UNHURRIED: Mapping[str, Mapping[str, float]] = {
     "talk": {"stop_button_seconds": 2 * PATIENCE_SECONDS},
 }
 """The settings that give up, or say that it takes long, where a machine only stands still."""
+_WAITS = (
+    (interactions, "CLAIM_SECONDS"),
+    (auto_threads, "OPEN_SECONDS"),
+    (auto_threads, "LOOK_SECONDS"),
+    (look_back, "LOOK_SECONDS"),
+    (threads, "ASK_SECONDS"),
+    (voice, "PATIENCE_SECONDS"),
+)
+"""As these settings, but nobody has to set them."""
 IMPATIENT_SECONDS = 0.05
 """How long a write waits for a lock that is not going to be let go."""
 FENCE = "fence"
@@ -235,12 +244,14 @@ async def running(
         on_host=world.hosts.append,
     )
     with (
+        ExitStack() as waits,
         pointed_at(pg),  # puts the library's addresses back afterwards
         unhurried(pg),
-        patch.object(interactions, "CLAIM_SECONDS", ANSWER_SECONDS),
         patch.object(client, "GUILD_READY_SECONDS", SERVERS_SILENCE_SECONDS),
         patch.object(ExponentialBackoff, "delay", lambda _: RECONNECT_SECONDS),
     ):
+        for module, name in _WAITS:
+            waits.enter_context(patch.object(module, name, PATIENCE_SECONDS))
         async with asyncio.TaskGroup() as tasks:
             served = tasks.create_task(
                 serve(live, home, install=INSTALL, stop=world.stop, wiring=wiring)
