@@ -261,7 +261,8 @@ async def _body_of(response: aiohttp.ClientResponse, limit: int) -> tuple[bytes,
             return bytes(kept[:limit]), True
         if unpacker is not None and unpacker.eof:
             break
-    return bytes(kept), False
+    # A packed page that stops before its end has more.
+    return bytes(kept), unpacker is not None and not unpacker.eof
 
 
 async def read_in_a_process(

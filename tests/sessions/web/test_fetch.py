@@ -26,11 +26,24 @@ HTML = (
     "<html><head><title>Hearth  &amp; home</title></head><body><nav>menu</nav>"
     "<h1>Fires</h1><p>One <b>warm</b>\n line.</p><script>sly()</script></body></html>"
 )
-CYRILLIC = {
-    "/cyrillic": ("<meta charset='koi8-r'><p>Огонь</p>", {"Content-Type": "text/html"}),
-    "/told": ("Огонь", {"Content-Type": "text/plain; charset=koi8-r", "Location": "/page"}),
+PACKED = gzip.compress(bytes(range(256)) * 40)
+PLAIN_GZIP = {"Content-Encoding": "gzip", "Content-Type": "text/plain"}
+BODIES = {
+    # In an old charset, by the page's own word and by the server's.
+    "/cyrillic": (
+        "<meta charset='koi8-r'><p>Огонь</p>".encode("koi8-r"),
+        {"Content-Type": "text/html"},
+    ),
+    "/told": (
+        "Огонь".encode("koi8-r"),
+        {"Content-Type": "text/plain; charset=koi8-r", "Location": "/page"},
+    ),
+    "/torn": (PACKED[: len(PACKED) // 2], PLAIN_GZIP),
+    "/mangled": (b"\x1f" + PACKED, PLAIN_GZIP),
+    "/brotli": (PACKED, {**PLAIN_GZIP, "Content-Encoding": "br"}),
+    "/image": (b"\x89PNG", {"Content-Type": "image/png"}),
 }
-"""Pages in an old charset, by their own word and by the server's."""
+"""What lies at a path, with its headers."""
 TURN = ToolTurn(
     imp=ImpName("ember"),
     scope=RunScope(
@@ -69,18 +82,14 @@ class Site:
                 response = web.Response(text=HTML, content_type="text/html")
                 response.set_cookie("seen", "1")
                 return response
-            case "/cyrillic" | "/told":
-                body, headers = CYRILLIC[request.path]
-                return web.Response(body=body.encode("koi8-r"), headers=headers)
+            case path if path in BODIES:
+                body, headers = BODIES[path]
+                return web.Response(body=body, headers=headers)
             case "/bomb":
                 packed = gzip.compress(b"a" * 50_000_000)
-                return web.Response(
-                    body=packed, headers={"Content-Encoding": "gzip", "Content-Type": "text/plain"}
-                )
+                return web.Response(body=packed, headers=PLAIN_GZIP)
             case "/endless" | "/trailed":
                 return await self.stream(request)
-            case "/image":
-                return web.Response(body=b"\x89PNG", content_type="image/png")
             case "/slow":
                 await self.release.wait()
                 return web.Response(text="late")
@@ -166,6 +175,35 @@ async def test_charsets_and_lengths(site: Site) -> None:
     assert page.text == "Ого", "by the server's word, and a page that was found is no redirect"
     page = await reader(site.settings(max_bytes=1000)).fetch(site.url("/bomb"))
     assert (len(page.text), page.cut) == (1000, True)
+
+
+async def test_a_page_as_long_as_the_cap_is_whole(site: Site) -> None:
+    """Size caps: the last byte that may be read is read, and one more is told."""
+    whole = '{"ok": true}'
+    for max_bytes, expected in (
+        (13, (whole, False)),
+        (12, (whole, False)),
+        (11, (whole[:-1], True)),
+    ):
+        page = await reader(site.settings(max_bytes=max_bytes)).fetch(site.url("/data"))
+        assert (page.text, page.cut) == expected
+    fetcher = reader(site.settings(max_chars=len(whole)))
+    assert not (await fetcher.fetch(site.url("/data"))).cut
+
+
+async def test_a_packed_page_that_is_damaged_is_no_whole_one(site: Site) -> None:
+    """What stops before its end is told to have more; what cannot be unpacked is not read."""
+    assert (await reader(site.settings()).fetch(site.url("/torn"))).cut
+    assert await fault_of(reader(site.settings()), site.url("/mangled")) is WebFault.UNREACHABLE
+    assert await fault_of(reader(site.settings()), site.url("/brotli")) is WebFault.UNREADABLE
+
+
+async def test_as_many_redirects_as_are_allowed_are_followed(site: Site) -> None:
+    """The owner's bound is one that may be reached."""
+    once = site.url("/away?to=/data")
+    assert (await reader(site.settings(max_redirects=1)).fetch(once)).url == site.url("/data")
+    fault = await fault_of(reader(site.settings(max_redirects=0)), once)
+    assert fault is WebFault.TOO_MANY_REDIRECTS
 
 
 async def test_a_body_that_never_ends_is_left(site: Site) -> None:
