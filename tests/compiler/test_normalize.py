@@ -91,6 +91,7 @@ def test_no_mark_survives_and_the_text_can_be_had_back(text: str) -> None:
         ("Ada\u2028Bo\u2029Cy\x85Dee\x00!", "Ada Bo Cy Dee !"),
         ("A\u3000\u00a0da", "A da"),
         ("lone \ud800", "lone \ufffd"),
+        ("a\tb\x7fc", "a b c"),
         ("Zoë 🔥", "Zoë 🔥"),
         ("\u200b\u3164\n", ""),
     ],
@@ -118,6 +119,10 @@ def test_an_item_key_follows_the_grammar() -> None:
     """DG 6: NFKC, lower case, blanks collapsed, one leading article off, ``dont`` spelled out."""
     assert normalize_item("  The   Ｄocker’s `dont`") == "docker's 'don't'"
     assert normalize_item("a") == ""
+    # D8, D9: one article, and only where it is a word.
+    assert normalize_item("The the tea") == "the tea"
+    assert normalize_item("another teapot") == "another teapot"
+    assert normalize_item("dontcare") == "dontcare"
 
 
 def test_a_premise_is_collapsed() -> None:

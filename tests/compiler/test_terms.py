@@ -41,6 +41,23 @@ def test_words_are_found_in_every_script(text: str, word: str) -> None:
     assert word in terms(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("猫", ("猫",)),
+        ("猫犬", ("猫", "犬", "猫犬")),
+        ("é猫犬é", ("é", "猫", "犬", "猫犬", "é")),
+        ("猫犬é", ("猫", "犬", "猫犬", "é")),
+        ("tea 猫 tea", ("tea", "猫", "tea")),
+    ],
+)
+def test_a_script_without_spaces_gives_characters_and_pairs(
+    text: str, found: tuple[str, ...]
+) -> None:
+    """What stands around such a run is a term of its own, and nothing is empty."""
+    assert terms(text) == found
+
+
 @pytest.mark.parametrize("text", ["", " \n", "!?—", "\u200b", "\ud800", "\x00", "\u0301"])
 def test_texts_without_words_have_no_terms(text: str) -> None:
     """Blanks, punctuation, lone surrogates and stray marks index nothing and never crash."""
@@ -49,7 +66,10 @@ def test_texts_without_words_have_no_terms(text: str) -> None:
 
 def test_terms_are_bounded() -> None:
     """A megabyte of one letter is one short term; only the asked beginning is read."""
+    assert MAX_TERM_CHARS == 40
     assert terms("a" * 1_000_000) == ("a" * MAX_TERM_CHARS,)
+    long = "é" * (MAX_TERM_CHARS + 1)
+    assert terms(f"{long}猫{long}") == (long[1:], "猫", long[1:])
     assert terms_of("one two three", limit_chars=7) == ("one", "two")
 
 
