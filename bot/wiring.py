@@ -15,6 +15,7 @@ from bot.cogs.context import ContextCog
 from bot.cogs.conversation import Conversation
 from bot.cogs.doctor import DoctorCog
 from bot.cogs.gates import Gates
+from bot.cogs.gone_places import GonePlaces
 from bot.cogs.imp import ImpCog
 from bot.cogs.inspect import InspectCog
 from bot.cogs.memory import MemoryCog
@@ -112,6 +113,7 @@ async def add_cogs(
     )
     await bot.add_cog(conversation)
     await bot.add_cog(changes)
+    await bot.add_cog(GonePlaces(registry, inward=threshold.inward))
     await bot.add_cog(WarmUp(bot, registry=registry, reader=reader))
     gates.add_to(bot, registry=registry, rules=parts.rules, memories=desk, receiver=conversation)
     await bot.add_cog(Gates(bot, desk=gates.desk))

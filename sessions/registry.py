@@ -8,12 +8,13 @@ are and however long they have talked.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
 import structlog
 
-from compiler.request import ChannelId, HistoryMessage, ImpName, RunScope, TurnId
+from compiler.request import ChannelId, GuildId, HistoryMessage, ImpName, RunScope, TurnId
 from sessions.clock import timestamp
 from sessions.errors import SessionErrorCode
 from sessions.inbound import InboundMessage
@@ -200,6 +201,22 @@ class Registry:
         """
         return await self._end_all(channel_id, EndReason.STOPPED)
 
+    def end_in_channel(self, channel_id: ChannelId) -> int:
+        """Stop what runs and waits in a channel that is gone, and in its threads.
+
+        Returns:
+            How many sessions end.
+        """
+        return _stop(
+            session
+            for session in self._sessions.values()
+            if channel_id in (session.channel_id, session.parent_channel_id)
+        )
+
+    def end_in_server(self, guild_id: GuildId) -> int:
+        """Do the same in a whole server."""
+        return _stop(each for each in self._sessions.values() if each.guild_id == guild_id)
+
     async def close(self) -> None:
         """Take no more messages, let running turns finish, and end all sessions.
 
@@ -267,6 +284,13 @@ class Registry:
         del self._workers[session]
         if not self._workers:
             self._empty.set()
+
+
+def _stop(sessions: Iterable[Session]) -> int:
+    found = tuple(sessions)
+    for session in found:
+        session.end(EndReason.STOPPED)
+    return len(found)
 
 
 def _conversation(imp: ImpName, scope: RunScope) -> Conversation:

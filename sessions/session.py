@@ -86,6 +86,8 @@ class Session:
             raise ValueError("a session needs a channel")
         self.imp = imp
         self.channel_id = scope.channel_id
+        self.parent_channel_id = scope.parent_channel_id
+        self.guild_id = scope.guild_id
         self._parts = parts
         self._slots = slots
         self._scope = scope

@@ -62,6 +62,7 @@ TESTED_BY = {
     "bot/catch_up.py": "tests/e2e/test_loss.py",
     "bot/cogs/changes.py": "tests/e2e/test_changes.py",
     "bot/look_back.py": "tests/e2e/test_changes.py",
+    "bot/cogs/gone_places.py": "tests/e2e/test_gone_places.py",
     "bot/cogs/cache.py": "tests/sessions/review/test_cache_report.py",
     "bot/cogs/gates.py": "tests/e2e/test_gates.py",
     "bot/cogs/connection.py": "tests/e2e/test_loss.py",

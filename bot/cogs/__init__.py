@@ -3,6 +3,7 @@
 Events:
 
 ``conversation``  what people say   ``changes``  what they edit and delete
+``gone_places``   channels, threads and servers that end
 ``warm_up``       what they are about to say   ``connection``  what was missed, after each start
 ``pairing``       strangers in direct messages
 

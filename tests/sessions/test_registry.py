@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from compiler.request import ImpName, TurnId
+from compiler.request import GuildId, ImpName, TurnId
 from sessions.inbound import OutcomeKind
 from sessions.view import SessionState
 from support.session_world import (
@@ -203,6 +203,20 @@ async def test_stop_cuts_off_the_turn_and_refuses_what_waits(world: World) -> No
         assert row is not None
         assert row.end_reason == "stopped"
         assert world.engine.living == 0
+
+
+async def test_a_channel_that_is_gone_ends_with_its_threads(world: World) -> None:
+    """Issue "Inbound", threads deleted at any moment: nothing runs on where nobody reads."""
+    world.engine.behave = hold
+    async with world.registry() as registry:
+        gone = [registry.submit(inbound(1)), registry.submit(inbound(2, channel=200, parent=100))]
+        other = registry.submit(inbound(3, channel=300))
+        await eventually(lambda: len(world.engine.prompts) == 3)
+        assert registry.end_in_channel(HEARTH) == 2
+        assert {(await each.outcome()).error_code for each in gone} == {"turn_stopped"}
+        assert not other.done
+        registry.end_in_server(GuildId("discord:1"))
+        assert (await other.outcome()).error_code == "turn_stopped"
 
 
 async def test_a_deleted_message_that_waits_gets_no_turn(world: World) -> None:
