@@ -45,6 +45,7 @@ from bot.voice import DiscordVoice
 from bot.wiring import add_cogs
 from compiler.errors import SafeError
 from config.load import LiveConfig, Reload, watch
+from sessions.day_sums import DaySums
 from sessions.engine import Engine
 from sessions.pi.process import PiInstall
 from sessions.registry import Registry
@@ -79,6 +80,8 @@ class Wiring:
     """Whether what stands once all is up stays as long as the process, which is this bot's own."""
     wrap_engine: Callable[[Engine], Engine] = field(default=lambda engine: engine)
     """Put something around the engine, for example a stop-watch."""
+    sums: DaySums = field(default_factory=DaySums)
+    """What is spent on each day; bots of one process share it."""
     on_host: Callable[[Host], None] = field(default=lambda _: None)
     """Look at what carries the runs before any of them begins."""
 
@@ -106,6 +109,7 @@ async def serve(
                     install=install,
                     on_alarm=alarms.mismatch,
                     wrap_engine=lambda engine: figures.watch(chosen.wrap_engine(engine)),
+                    sums=chosen.sums,
                 )
             )
             chosen.on_host(host)

@@ -16,6 +16,7 @@ from bot.app import Wiring, serve
 from compiler.errors import SafeError
 from config.bots import Bot, make_place
 from config.load import LiveConfig
+from sessions.day_sums import DaySums
 from sessions.pi.process import PiInstall
 
 
@@ -29,6 +30,8 @@ class Surroundings:
     overrides: Mapping[str, Mapping[str, object]]
     say: Callable[[str], None]
     tell: Callable[[str], None]
+    sums: DaySums
+    """What all of them spend; the limits are the installation's."""
 
 
 def begin(
@@ -61,6 +64,7 @@ async def run_bot(bot: Bot, around: Surroundings, *, wiring: Wiring | None = Non
         set_up_logging=False,
         say=lambda line: around.say(f"[{bot.name}] {line}"),
         tell=lambda line: around.tell(f"[{bot.name}] {line}"),
+        sums=around.sums,
     )
     async with asyncio.TaskGroup() as group:
         greeting = group.create_task(_greet(chosen, bot), name=f"greeting of {bot.name}")

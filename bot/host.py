@@ -24,6 +24,7 @@ from sessions.boxes.host import HostBox, open_box
 from sessions.boxes.settings import BoxMode
 from sessions.clock import Clock, SystemClock
 from sessions.continuations import PROVIDER, scope_of
+from sessions.day_sums import DaySums
 from sessions.engine import Engine, PiEngine, installed_version
 from sessions.gate_desk import GateDesk
 from sessions.gate_execution import Action
@@ -72,8 +73,9 @@ async def open_host(
     install: PiInstall,
     on_alarm: WireAlarm | None = None,
     wrap_engine: WrapEngine = lambda engine: engine,
+    sums: DaySums | None = None,
 ) -> AsyncIterator[Host]:
-    """Open a home whose lock is held.
+    """Open a home whose lock is held; ``sums`` is what other bots of the process spent.
 
     Raises:
         SafeError: the database or its keys cannot be opened.
@@ -84,7 +86,9 @@ async def open_host(
         database = await stack.enter_async_context(
             open_database(home / DATABASE_FILE, clock=clock, patience_seconds=limits.store_seconds)
         )
-        allowance = Allowance(UsageStore(database), lambda: live.current.limits, clock=clock)
+        allowance = Allowance(
+            UsageStore(database), lambda: live.current.limits, clock=clock, sums=sums
+        )
         await allowance.load()
         gateway = await stack.enter_async_context(
             ModelGateway(

@@ -32,7 +32,8 @@ The model, and what may be spent on it:
 ``engine``       what is spawned for a run and prompted   ``pi``  the child process
 ``model_gateway`` the door to the provider   ``wire``  what goes through it
 ``tokens``       who counts a prompt
-``allowance``    what may still be spent today   ``usage_book``  what was spent, by whom
+``allowance``    what may still be spent today, by all bots of a process (``day_sums``, pure)
+``usage_book``   what was spent, by whom
 
 What the imp may do:
 

@@ -1,15 +1,14 @@
 """What may still be spent today, and by whom; asked before each model call.
 
 The sums of the day are kept in memory and in the database: a call is refused without waiting for a
-disk, and a restart forgets nothing. A day is a date in the owner's time zone, so a changed clock
-moves its end and never its sums (P25).
+disk, and a restart forgets nothing. Bots of a process share the sums in memory (``day_sums``): the
+limits are those of the whole installation. A day is a date in the owner's time zone, so a changed
+clock moves its end and never its sums (P25).
 """
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -21,6 +20,7 @@ import structlog
 
 from compiler.request import ImpName, RunScope
 from sessions.clock import Clock
+from sessions.day_sums import DaySums
 from sessions.errors import StoreUnavailable
 from sessions.limits import EngineSettings, UsageLimits
 from sessions.store.usage import SpentRow, UsageStore
@@ -29,8 +29,6 @@ from sessions.zones import zone_of
 
 _log = structlog.get_logger(__name__)
 _MICRO: Final = 1_000_000
-_HELD_DAYS: Final = 4
-"""Yesterday, today, tomorrow, and one that a clock gone astray shows."""
 _KINDS: Final = frozenset({"user", "channel", "imp", "total"})
 
 
@@ -112,43 +110,43 @@ class Standing:
         return over_tokens or 0 < self.limit_micro_usd <= self.micro_usd
 
 
-@dataclass(slots=True)
-class _Sum:
-    tokens: int = 0
-    micro_usd: int = 0
-
-
 class Allowance:
-    """The sums of the day at hand, and the limits they are held against."""
+    """What one bot may spend: the sums of the day at hand, and their limits."""
 
     def __init__(
-        self, store: UsageStore, limits: Callable[[], UsageLimits], *, clock: Clock
+        self,
+        store: UsageStore,
+        limits: Callable[[], UsageLimits],
+        *,
+        clock: Clock,
+        sums: DaySums | None = None,
     ) -> None:
-        """Take the collaborators; ``limits`` are asked each time, so edits count at once."""
+        """Take the collaborators.
+
+        Args:
+            store: what this bot spent.
+            limits: asked each time, so edits count at once.
+            clock: says which day it is.
+            sums: what all bots of the process spent; its own unless given.
+        """
         self._store = store
         self._limits = limits
         self._clock = clock
-        self._days: OrderedDict[str, dict[tuple[Holder, str], _Sum]] = OrderedDict()
-        """The sums of each day that the clock has shown lately: it may go back to one."""
-        self._loading = asyncio.Lock()
+        self._sums = DaySums() if sums is None else sums
 
     async def load(self) -> None:
-        """Read what was spent today, before the first call.
+        """Add what this bot spent today, once, before its first call.
 
         And on the days beside it, which a clock that is put right may make today.
 
         Raises:
             StoreUnavailable: the sums cannot be read.
         """
-        async with self._loading:
-            today = self.today
-            days = [(today + timedelta(days=each)).isoformat() for each in (-1, 1, 0)]
-            rows = [row for day in days for row in await self._store.of_day(day)]
-            self._days = OrderedDict((day, {}) for day in days)
-            for row in rows:
-                if row.kind in _KINDS:
-                    spent = _Sum(row.tokens, row.micro_usd)
-                    self._days[row.day][Holder(row.kind), row.holder] = spent
+        days = [(self.today + timedelta(days=each)).isoformat() for each in (-1, 1, 0)]
+        for row in [row for day in days for row in await self._store.of_day(day)]:
+            if row.kind in _KINDS:
+                key = (row.kind, row.holder)
+                self._sums.add(row.day, key, tokens=row.tokens, micro_usd=row.micro_usd)
 
     def refusal(self, spender: Spender) -> Refusal | None:
         """Say whether a call must not be made now, and when it may be."""
@@ -159,8 +157,7 @@ class Allowance:
 
     def standing(self, kind: Holder, holder: str) -> Standing:
         """Say what a holder spent today, and what his limits are."""
-        _, sums = self._page()
-        limits, spent = self._limits(), sums.get((kind, holder)) or _Sum()
+        limits, spent = self._limits(), self._sums.of(self.today.isoformat(), (kind, holder))
         return Standing(
             tokens=spent.tokens,
             micro_usd=spent.micro_usd,
@@ -192,11 +189,9 @@ class Allowance:
 
         ``input_tokens`` and ``cached_tokens`` as in ``SpentRow``.
         """
-        day, sums = self._page()
+        day = self.today.isoformat()
         for key in spender.holders():
-            spent = sums.setdefault(key, _Sum())
-            spent.tokens += tokens
-            spent.micro_usd += micro_usd
+            self._sums.add(day, key, tokens=tokens, micro_usd=micro_usd)
         return tuple(
             SpentRow(
                 day=day,
@@ -217,15 +212,6 @@ class Allowance:
             await self._store.add(rows)
         except StoreUnavailable as error:
             _log.error("usage.unrecorded", **error.facts)
-
-    def _page(self) -> tuple[str, dict[tuple[Holder, str], _Sum]]:
-        """Give today and its sums."""
-        day = self.today.isoformat()
-        sums = self._days.setdefault(day, {})
-        self._days.move_to_end(day)
-        while len(self._days) > _HELD_DAYS:
-            self._days.popitem(last=False)
-        return day, sums
 
     def _now(self) -> datetime:
         return self._clock.utc_now().astimezone(zone_of(self._limits().timezone))

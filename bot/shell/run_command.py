@@ -145,6 +145,7 @@ async def _run(live: LiveConfig, plan: Plan, choices: Choices, *, bots: Sequence
                 overrides=around.overrides,
                 say=_complain_line,
                 tell=_say,
+                sums=wiring.sums,
             )
             further = begin(bots, around_all, group)
             code = await serve(live, live.home, install=install, stop=stop, wiring=wiring)

@@ -16,6 +16,7 @@ from bot.playground.server import Playground
 from config.bots import find_bots
 from config.homedir import ensure_home
 from config.load import LiveConfig
+from sessions.day_sums import DaySums
 from support.app_world import ANSWER_SECONDS, READY_SECONDS
 from support.pi_world import INSTALL
 
@@ -70,6 +71,7 @@ async def test_it_answers_as_its_imp_and_one_that_cannot_run_leaves_it_alone(
             overrides={},
             say=said.append,
             tell=said.append,
+            sums=DaySums(),
         )
         wiring = Wiring(set_up_logging=False)
         with pointed_at(pg):

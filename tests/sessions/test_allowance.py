@@ -18,6 +18,7 @@ from sessions.allowance import (
     opening_words,
     price_of,
 )
+from sessions.day_sums import DaySums
 from sessions.limits import EngineSettings, UsageLimits
 from sessions.store.database import Database, open_database
 from sessions.store.usage import SpentRow, UsageStore
@@ -171,7 +172,7 @@ def test_only_a_few_days_are_held(purse: Purse) -> None:
     for _ in range(400):
         purse.clock.wall += timedelta(days=1)
         purse.allowance.spend(ADA, tokens=1, micro_usd=0)
-    assert len(purse.allowance._days) <= 4
+    assert len(purse.allowance._sums) <= 4
     assert purse.allowance.standing(Holder.USER, "discord:7").tokens == 1
 
 
@@ -181,6 +182,28 @@ async def test_edits_of_the_limits_count_at_once(purse: Purse) -> None:
     assert purse.allowance.refusal(ADA) is not None
     purse.limits = UsageLimits(user_tokens=51)
     assert purse.allowance.refusal(ADA) is None
+
+
+async def test_bots_of_one_process_share_the_limits(purse: Purse, tmp_path: Path) -> None:
+    """Issue "Set up", limits of the whole installation: what one bot spent counts for the others,
+    also after a restart; each keeps its own part."""
+    purse.limits = UsageLimits(total_tokens=100)
+    await spent(purse, ADA, 60)
+    sums = DaySums()
+    async with open_database(
+        tmp_path / "other.db", clock=purse.clock, patience_seconds=BOUND_SECONDS
+    ) as database:
+        stores = [UsageStore(purse.database), UsageStore(database)]
+        bots = [
+            Allowance(store, lambda: purse.limits, clock=purse.clock, sums=sums) for store in stores
+        ]
+        for bot in bots:
+            await bot.load()
+        await bots[1].keep(bots[1].spend(CY, tokens=40, micro_usd=0))
+        assert [bot.refusal(BO) is not None for bot in bots] == [True, True]
+        day = purse.allowance.today.isoformat()
+        kept = [await store.of_day(day) for store in stores]
+    assert [{row.tokens for row in rows} for rows in kept] == [{60}, {40}]
 
 
 async def test_a_store_that_fails_stops_no_answer(purse: Purse, tmp_path: Path) -> None:
