@@ -16,6 +16,7 @@ from typing import Final, assert_never
 
 from bot.ingress import one_line
 from sessions.gates import EARNED, SHELL, Gate, GateState
+from sessions.visible import is_seen
 
 POST_ANSWER: Final = "post_answer"
 """The tool's name under which an answer waits that may not be posted yet."""
@@ -59,7 +60,7 @@ def _private_lines(gate: Gate) -> list[str]:
     if gate.tool == POST_ANSWER:
         return [*lines, "The answer is in the file."]
     fits = len(gate.payload) <= SHOWN_PAYLOAD_CHARS and "`" not in gate.payload
-    if fits and gate.payload.isprintable():
+    if fits and all(map(_is_plain, gate.payload)):
         lines.append(f"```json\n{gate.payload}\n```")
     else:
         lines.append(f"Exactly what ({len(gate.payload):,} characters): press Details.")
@@ -145,7 +146,12 @@ def details_text(gate: Gate) -> str:
 
 
 def _seen(text: str) -> str:
-    return "".join(sign if sign in "\n\t" or sign.isprintable() else _escape(sign) for sign in text)
+    return "".join(sign if sign in "\n\t" or _is_plain(sign) else _escape(sign) for sign in text)
+
+
+def _is_plain(sign: str) -> bool:
+    """Tell whether a sign is seen for what it is, a blank of another kind not among them."""
+    return sign.isprintable() and is_seen(sign)
 
 
 def _escape(sign: str) -> str:

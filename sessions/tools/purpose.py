@@ -17,7 +17,6 @@ import hashlib
 import json
 import os
 import tempfile
-import unicodedata
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -33,6 +32,7 @@ from sessions.gate_execution import ActionFailed
 from sessions.gates import Gate
 from sessions.sources import purpose_file
 from sessions.tools.call import BAD_ARGUMENTS, ToolAnswer, ToolCall, ToolTurn
+from sessions.visible import is_seen
 
 NO_CHANNEL: Final = "There is no channel here that could have a purpose."
 EMPTY: Final = "A purpose needs words."
@@ -42,8 +42,8 @@ SAME: Final = "That is this channel's purpose already."
 DONE: Final = "The purpose is written. It counts from the next session on."
 CHANGED: Final = "The purpose was changed meanwhile, so it was left as it is now."
 UNWRITTEN: Final = "The purpose could not be written."
-_JOINER: Final = "\u200d"
-"""Makes one picture of two; the only unseen sign with a use in such a text."""
+_OF_PICTURES: Final = frozenset({"\u200d", "\ufe0f"})
+"""Make one picture of two, and a picture of a letter: of the unseen the only ones with a use."""
 
 
 class PurposeErrorCode(StrEnum):
@@ -89,7 +89,7 @@ class PurposeTool:
             return EMPTY
         if len(text) > limit:
             return TOO_LONG.format(chars=limit)
-        if not all(map(_is_seen, text)):
+        if not all(sign in _OF_PICTURES or is_seen(sign) for sign in text):
             return UNSEEN
         present = await asyncio.to_thread(_read, file)
         if present.strip() == text.encode():
@@ -118,12 +118,6 @@ class PurposeTool:
     def _file(self, channel: ChannelId | None) -> Path | None:
         file = purpose_file(channel)
         return None if file is None else self._home / file
-
-
-def _is_seen(sign: str) -> bool:
-    if sign in ("\n", "\t", _JOINER):
-        return True
-    return unicodedata.category(sign) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 def _hash(content: bytes) -> str:

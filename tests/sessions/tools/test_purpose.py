@@ -96,6 +96,10 @@ async def test_an_owners_newer_words_stand(tool: PurposeTool, tmp_path: Path) ->
         ("over\u202eride", words.UNSEEN),
         ("zero\u200bwidth", words.UNSEEN),
         ("bell\x07", words.UNSEEN),
+        ("tea\ufe00", words.UNSEEN),
+        ("tea\U000e0141\U000e0158", words.UNSEEN),
+        ("tag\U000e0041", words.UNSEEN),
+        ("filler\u3164", words.UNSEEN),
         ("\ue000", words.UNSEEN),
     ],
 )
@@ -103,6 +107,14 @@ async def test_what_could_not_be_approved_with_open_eyes_is_not_filed(
     tool: PurposeTool, text: str, told: str
 ) -> None:
     assert await tool.prepare(turn_in("discord:100"), {"text": text}) == told
+
+
+async def test_pictures_and_every_script_may_stand_in_a_purpose(tool: PurposeTool) -> None:
+    """What joins pictures is seen by what it makes; a text may fill its limit to the last sign."""
+    for text in ("❤️‍🔥 tea", "чай, お茶\u3000ได้\tà", "x" * 30):
+        arguments = await tool.prepare(turn_in("discord:100"), {"text": text})
+        assert not isinstance(arguments, str), arguments
+        assert arguments["text"] == text
 
 
 async def test_no_argument_names_a_channel(tool: PurposeTool, tmp_path: Path) -> None:
