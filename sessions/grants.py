@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -172,7 +173,18 @@ def _covers(pattern: str, name: str, call: Call) -> bool:
         return False
     value = call.arguments[name]
     text = value if isinstance(value, str) else canonical_bytes(value).decode()
-    return fnmatchcase(_led_to(text) if name in _PATHS else text, pattern)
+    if name in _PATHS:
+        return fnmatchcase(_spelled(_led_to(text)), _spelled(pattern))
+    return fnmatchcase(text, pattern)
+
+
+def _spelled(name: str) -> str:
+    """Give the one spelling of names that the engine takes for each other when it reads a file.
+
+    Where no file has the name that was asked for, it looks for the one with a bent apostrophe or
+    with its accents apart.
+    """
+    return unicodedata.normalize("NFC", name).replace("\u2019", "'")
 
 
 def _led_to(path: str) -> str:

@@ -109,6 +109,28 @@ def test_a_path_is_read_as_the_engine_reads_it() -> None:
     assert verdict(grants, call("read", path="@@/session/a b")) is Verdict.ALLOW
 
 
+def test_a_name_has_one_spelling_where_the_engine_takes_two_for_each_other() -> None:
+    """Issue "Box", escapes: ``read`` opens "Ada’s" for "Ada's", and an accent apart for one within.
+
+    A rule against the one is no rule for the other; letters of another case are other files.
+    """
+    for ruled in ("/workspace/Ada\u2019s caf\u00e9", "/workspace/Ada's cafe\u0301"):
+        grants = [
+            Grant(tool="read", verdict=Verdict.DENY, arguments={"path": f"{ruled}*"}),
+            Grant(tool="read", verdict=Verdict.ALLOW),
+        ]
+        for asked in (
+            "Ada's caf\u00e9",
+            "Ada\u2019s cafe\u0301.md",
+            "./Ada\u2019s\u202fcaf\u00e9/x",
+        ):
+            assert verdict(grants, call("read", path=asked)) is Verdict.DENY, (ruled, asked)
+        for other in ("ada's caf\u00e9", "Ada`s caf\u00e9", "Adas caf\u00e9", "Ada's cafe"):
+            assert verdict(grants, call("read", path=other)) is Verdict.ALLOW, (ruled, other)
+    command = [Grant(tool="bash", verdict=Verdict.ALLOW, arguments={"command": "echo '"})]
+    assert verdict(command, call("bash", command="echo \u2019")) is Verdict.DENY, "no path"
+
+
 ODD_PATHS = (
     "a",
     "../session/x",
