@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -36,18 +37,22 @@ from support.playground_bot import PATIENCE_SECONDS, empty, unhurried
 
 READY_SECONDS = ANSWER_SECONDS = PATIENCE_SECONDS
 """A turn with the start of its session, on a machine with much else to do."""
-UNHURRIED: Mapping[str, Mapping[str, float]] = {
+ZONE = f"Etc/GMT{datetime.now(UTC).hour - 12:+d}"
+"""Where it is noon now (there a minus is ahead of Greenwich): no day ends while the tests run."""
+UNHURRIED: Mapping[str, Mapping[str, Any]] = {
     "sessions": {
         "start_seconds": PATIENCE_SECONDS,
         "abort_seconds": PATIENCE_SECONDS,
         "command_seconds": PATIENCE_SECONDS,
         "store_seconds": PATIENCE_SECONDS,
     },
+    "limits": {"timezone": ZONE},
     "memory": {"tool_seconds": PATIENCE_SECONDS},
     "files": {"seconds": PATIENCE_SECONDS},
     "talk": {"stop_button_seconds": 2 * PATIENCE_SECONDS},
 }
-"""The settings that give up, or say that it takes long, where a machine only stands still."""
+"""The settings that give up, or say that it takes long, where a machine only stands still; and
+where the day of ``[limits]`` begins."""
 _WAITS = (
     (interactions, "CLAIM_SECONDS"),
     (auto_threads, "OPEN_SECONDS"),
