@@ -23,13 +23,13 @@ from compiler.relevance import (
     ANSWERING_BP,
     FULL_BP,
     Weights,
+    answering_weight,
     bm25,
     diversify,
     fuse,
     rarity,
     recency_bp,
     scale_bp,
-    share_bp,
 )
 from compiler.terms import fold, terms_of
 
@@ -253,17 +253,17 @@ def _is_uncertain(
     asked: frozenset[str],
     semantic: Mapping[str, int],
 ) -> bool:
-    """Tell whether a question with words has notes, and none of them answers to it.
-
-    By words, and by meaning where that was asked and there was an answer.
-    """
+    """Tell whether notes were found for a question, and none answers by words or by meaning."""
     if not asked or not kept:
         return False
     count = len(eligible.entries)
-    weights = {term: rarity(count, len(eligible.postings(term, indexes))) for term in asked}
+    holders = {term: len(eligible.postings(term, indexes)) for term in asked}
+    rarities = {held: rarity(count, held) for held in {0, *holders.values()}}
+    weights = {term: rarities[held] for term, held in holders.items()}
+    needed = answering_weight(weights.values(), rarities[0])
     return not any(
         semantic.get(entry.record_id, 0) >= ANSWERING_BP
-        or share_bp(weights, entry.terms, rarity(count, 0)) >= ANSWERING_BP
+        or sum(map(weights.__getitem__, asked & entry.terms)) >= needed
         for entry in kept
     )
 

@@ -9,7 +9,7 @@ Spec: TR "Retrieval eligibility and scoring".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -99,14 +99,13 @@ def rarity(eligible: int, holders: int) -> int:
     return log2_fixed(2 * eligible + 2) - log2_fixed(2 * holders + 1)
 
 
-def share_bp(weights: Mapping[str, int], terms: Collection[str], heaviest: int) -> int:
-    """Give the share of a question's weight that stands in some terms, in basis points.
+def answering_weight(weights: Iterable[int], heaviest: int) -> int:
+    """Give the weight that a note must hold of a question to answer to it.
 
-    ``heaviest`` is the weight of a term that no document has.
+    ``weights`` are those of the question's terms, ``heaviest`` that of a term that nobody has.
     """
-    whole = min(sum(weights.values()), _ASKED_TERMS * heaviest)
-    held = sum(weight for term, weight in weights.items() if term in terms)
-    return min(FULL_BP, FULL_BP * held // whole) if whole else 0
+    whole = min(sum(weights), _ASKED_TERMS * heaviest)
+    return max(1, ANSWERING_BP * whole // FULL_BP)
 
 
 def _saturated(count: int, length: int, average: int) -> int:

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler.relevance import (
+    ANSWERING_BP,
     FULL_BP,
     Weights,
+    answering_weight,
     bm25,
     diversify,
     fuse,
@@ -18,7 +20,6 @@ from compiler.relevance import (
     rarity,
     recency_bp,
     scale_bp,
-    share_bp,
 )
 
 
@@ -146,11 +147,12 @@ def test_a_term_weighs_the_more_the_fewer_have_it() -> None:
     assert 0 < weights[100] < weights[1] // 100
 
 
-def test_the_share_of_a_question_counts_at_most_four_of_its_words() -> None:
+def test_a_question_weighs_at_most_as_much_as_four_of_its_words() -> None:
     """A hundred further words in a message make what answers to one of them no less an answer."""
-    short = {"tea": 1_000}
-    assert share_bp(short, {"tea", "bo"}, 1_000) == FULL_BP
-    long = short | {f"word{number}": 1_000 for number in range(100)}
-    assert share_bp(long, {"tea"}, 1_000) == FULL_BP // 4
-    assert share_bp(long, frozenset(long), 1_000) == FULL_BP
-    assert share_bp({}, {"tea"}, 1_000) == 0
+    one, many = answering_weight([1_000], 1_000), answering_weight([1_000] * 100, 1_000)
+    assert one == 1_000 * ANSWERING_BP // FULL_BP
+    assert many == 4 * one < 1_000
+
+
+def test_something_of_a_question_must_be_held_however_little_it_weighs() -> None:
+    assert answering_weight([], 1_000) == answering_weight([0, 0], 0) == 1
