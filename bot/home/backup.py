@@ -162,8 +162,12 @@ def _told(work: Callable[[], str]) -> int:
     except BackupError as error:
         print(error.safe_message, file=sys.stderr)  # noqa: T201
         return 1
-    except (OSError, sqlite3.Error) as error:
-        print(f"It did not work: {type(error).__name__}.", file=sys.stderr)  # noqa: T201
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        print(f"It did not work, and nothing is left of it: {reason}.", file=sys.stderr)  # noqa: T201
+        return 1
+    except sqlite3.Error:
+        print("The database cannot be read; doctor says more.", file=sys.stderr)  # noqa: T201
         return 1
     return 0
 

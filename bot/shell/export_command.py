@@ -54,7 +54,8 @@ def main(home: Path, *, user: str, target: str) -> int:
         print("There is a file of that name already; choose another.", file=sys.stderr)  # noqa: T201
         return 1
     except OSError as error:
-        print(f"It did not work: {type(error).__name__}.", file=sys.stderr)  # noqa: T201
+        reason = (error.strerror or type(error).__name__).lower()
+        print(f"It did not work, and nothing is left of it: {reason}.", file=sys.stderr)  # noqa: T201
         return 1
     closed = document["not_readable"]
     print(_told(document, path))  # noqa: T201  (the command's output)
@@ -131,8 +132,12 @@ def _given(home: Path, turns: Rows) -> tuple[Rows, int]:
 def _write(path: Path, document: Mapping[str, object]) -> None:
     text = json.dumps(document, ensure_ascii=False, indent=2)
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as out:
-        out.write(f"{text}\n")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as out:
+            out.write(f"{text}\n")
+    except BaseException:
+        path.unlink()  # half of it would look like all of it
+        raise
 
 
 def _told(document: Mapping[str, Any], path: Path) -> str:

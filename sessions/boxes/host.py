@@ -49,8 +49,12 @@ class HostBox:
 
 
 def serves(report: BoxReport, engine: EngineSettings) -> bool:
-    """Tell the same from what was found out alone."""
-    return (report.works and upstream_of(engine) is not None) or report.mode is BoxMode.OFF
+    """Tell the same from what was found out alone.
+
+    The embedded model counts before it has started, and so before it has an address.
+    """
+    observed = engine.is_embedded or upstream_of(engine) is not None
+    return (report.works and observed) or report.mode is BoxMode.OFF
 
 
 @asynccontextmanager

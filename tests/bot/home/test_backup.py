@@ -148,3 +148,19 @@ def test_the_shell_says_what_happened(
     assert main_restore(str(tmp_path / "no.tar.gz"), tmp_path / "other") == 1
     assert "cannot be read" in capsys.readouterr().err
     assert main_backup(tmp_path / "nowhere", str(tmp_path / "c2"), keys=False) == 1
+
+
+def test_a_full_disk_is_told_and_nothing_is_left(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Issue 8 "Bad input": the owner reads why, and finds no half of a copy."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("bot.home.backup._add", full)
+    assert main_backup(home, str(tmp_path / "copies.tar.gz"), keys=False) == 1
+    assert capsys.readouterr().err == (
+        "It did not work, and nothing is left of it: no space left on device.\n"
+    )
+    assert not list(tmp_path.glob("copies*"))

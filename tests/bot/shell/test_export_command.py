@@ -133,3 +133,18 @@ def test_every_table_with_people_in_it_was_thought_of() -> None:
             if column[1] in {"user_id", "author_id", "requester", "holder", "subject_id"}
         }
     assert named == {*FILL, "history", "turns", "memory_records"}
+
+
+def test_a_full_disk_is_told_and_no_half_is_left(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Issue 8 "Bad input": half of what is kept of somebody would look like all of it."""
+    target = tmp_path / "person.json"
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("bot.shell.export_command.os.fdopen", full)
+    assert main(["export", "--home", str(home), "--user", "5", str(target)]) == 1
+    assert "nothing is left of it: no space left on device." in capsys.readouterr().err
+    assert not target.exists()

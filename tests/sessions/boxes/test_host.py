@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from bot.bootstrap import find_bwrap
-from sessions.box import probe
-from sessions.boxes.host import HostBox, open_box
-from sessions.boxes.settings import BoxMode, BoxSettings
+from sessions.box import BoxReport, probe
+from sessions.boxes.host import HostBox, open_box, serves
+from sessions.boxes.settings import BoxKind, BoxMode, BoxSettings
 from sessions.boxes.warm import warm_cache
 from sessions.clock import SystemClock
+from sessions.limits import EngineSettings
 from sessions.model_gateway import ModelGateway
 from support.pi_world import INSTALL, LIMITS
 
@@ -60,6 +61,23 @@ async def test_off_is_the_owners_word(tmp_path: Path) -> None:
     host = await opened(BoxSettings(mode=BoxMode.OFF), tmp_path, find_bwrap())
     assert host.confined is None
     assert host.report.tools_allowed
+
+
+@pytest.mark.parametrize(
+    ("engine", "served"),
+    [
+        (EngineSettings(), True),  # the embedded model, before it has started and has an address
+        (EngineSettings(provider="openai", key_env="OPENAI_API_KEY"), True),
+        (EngineSettings(provider="openai"), False),  # the key is pi's own, and no box may see it
+    ],
+)
+def test_a_box_is_for_engines_whose_traffic_is_seen(
+    engine: EngineSettings, *, served: bool
+) -> None:
+    """Issue "Box": what ``doctor`` tells of the tools is what a start will give."""
+    report = BoxReport(mode=BoxMode.ON, kind=BoxKind.BUBBLEWRAP, works=True)
+    assert serves(report, engine) is served
+    assert not serves(replace(report, works=False), engine)
 
 
 async def test_a_box_ends_with_its_host(tmp_path: Path) -> None:
