@@ -348,5 +348,5 @@ async def test_many_cycles_leave_no_descriptors_and_no_zombies(tmp_path: Path) -
         async with asyncio.TaskGroup() as group:
             for place in range(4):  # two hundred in all
                 group.create_task(cycle(place))
-    assert me.num_fds() == before
+    assert me.num_fds() <= before  # what others left may be collected meanwhile
     assert [child for child in me.children() if child.status() == psutil.STATUS_ZOMBIE] == []

@@ -358,7 +358,7 @@ async def test_real_starts_leave_nothing_behind(tmp_path: Path) -> None:
         before = me.num_fds()
         for _ in range(3):
             await cycle()
-        assert me.num_fds() == before
+        assert me.num_fds() <= before  # what others left may be collected meanwhile
     assert me.children(recursive=True) == []
 
 
