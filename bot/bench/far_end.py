@@ -18,7 +18,7 @@ from bot.playground.ids import ORCHARD
 from bot.playground.scripted_model import Answer, ModelRequest, ScriptedModel, Step
 from bot.playground.server import Playground
 
-ANSWER_SECONDS = 60.0
+ANSWER_SECONDS = 120.0
 _MESSAGES = "/channels/{channel_id}/messages"
 
 

@@ -26,7 +26,7 @@ from sessions.pi.process import PiInstall
 from sessions.pi.protocol import AgentSettled, PiEvent, PiState, SessionStats
 from sessions.pictures import Picture
 
-READY_SECONDS = 60.0
+READY_SECONDS = 120.0
 MARK_CHARS = 12
 """``bench-`` and six digits, in the text of every message."""
 

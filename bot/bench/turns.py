@@ -24,7 +24,7 @@ DELIVERY_TARGET_MS = 3.0
 COLD_RATIO_TARGET = 1.10
 WARM_UPS = 15
 """Turns that are not counted: caches fill, code is compiled."""
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 120.0
 TYPING_SECONDS = 1.0
 """From the start of a session to the message: who types a line takes longer."""
 

@@ -24,8 +24,8 @@ from bot.playground.scripted_model import Answer, ModelRequest, ScriptedModel, S
 from bot.playground.server import Playground
 from config.homedir import ensure_home
 
-CONNECT_SECONDS: Final = 60.0
-FINISH_SECONDS: Final = 180.0
+CONNECT_SECONDS: Final = 120.0
+FINISH_SECONDS: Final = 400.0
 """How long the last start may take to answer all that is owed."""
 MAX_OPEN: Final = 2
 """Messages of one channel that wait at once: more are turned away, which is another promise."""

@@ -10,7 +10,7 @@ import pytest
 
 from bot.drill.world import Drill, _processes_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 SEED = 5
 KILLS = 2
 

@@ -126,7 +126,6 @@ async def test_13_a_turn_is_not_delivered_when_its_trace_cannot_be_written(tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 async def test_14_15_and_19_with_a_real_pi_in_a_real_box(tmp_path: Path) -> None:
     """CC 14, 15 and 19, in one world.
 

@@ -15,7 +15,7 @@ from sessions.review.cache_report import report_cache
 from sessions.traces.reader import read_trace
 from support.real_world import message, real_world
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 TURNS = 4
 LEAST_SHARE = 0.95
 

@@ -30,7 +30,7 @@ from sessions.traces.proof import verify
 from support.boxed_world import BoxedWorld, boxed_world, tool
 from support.session_world import HEARTH, eventually
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 SECRET = "the-canary-that-nobody-inside-may-read"  # noqa: S105  (a canary)
 
 

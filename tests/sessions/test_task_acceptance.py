@@ -27,7 +27,7 @@ from support.memory_world import BO, HEARTH, Memory, by_hand, dm, group, kept, m
 from support.real_world import RealWorld, message
 from support.session_world import EMBER
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 NOWHERE = RunScope(provider="discord", place=Place.NONE, role=Role.OWNER)
 CHANNEL = HEARTH.removeprefix("discord:")
 PURPOSE, ELSEWHERE = "Keep the orchard's books.", "PURPOSE-999"

@@ -79,7 +79,6 @@ async def failure(actions: BoxActions, gate: Gate) -> ActionFailed:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 async def test_what_was_approved_is_done_in_the_session_s_own_box(tmp_path: Path) -> None:
     """Issue "Gate": the payload byte for byte; CC acceptance 18: nothing of the host's is inside.
 

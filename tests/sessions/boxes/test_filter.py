@@ -111,7 +111,6 @@ CALLS = {
 
 @pytest.mark.skipif(not Path(PYTHON).exists(), reason="no program here to do it with")
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers are another machine's")
 async def test_the_kernel_refuses_what_no_namespace_holds(tmp_path: Path) -> None:
     """Escapes: io_uring, keys, other processes' memory, handles of files, typing for a terminal."""

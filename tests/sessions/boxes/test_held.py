@@ -160,7 +160,6 @@ time.sleep(60)
 
 @pytest.mark.skipif(not Path(PYTHON).exists(), reason="no program here to do it with")
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("limit", NAMELESS)
 async def test_what_has_no_name_in_a_box_is_bounded(tmp_path: Path, limit: str) -> None:
     """Issue "Box", limits: files unlinked and held, shared memory, empty files in `/tmp`."""

@@ -362,7 +362,6 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 async def test_every_approved_payload_is_executed_exactly_once_over_kills(
     tmp_path: Path, store: GateStore, database: Database
 ) -> None:
