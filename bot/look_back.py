@@ -2,7 +2,8 @@
 
 Discord tells of a deletion once, to whoever is connected. So before the first answer of each fresh
 connection the latest kept messages of a channel are held against those that stand there now. What
-is not there any more is forgotten as if we had heard of it, and what reads otherwise is corrected.
+is not there any more is forgotten as if we had heard of it, and what reads otherwise is corrected;
+with both goes what a warm session was told of it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ LEAST_KEPT: Final = 100
 MAX_LOOKED: Final = 10_000
 Gone: TypeAlias = Callable[[int, int], Awaitable[object]]
 """Called with the ids of a channel and of a message that is not there any more."""
+Edited: TypeAlias = Callable[[int, int, str], Awaitable[bool]]
+"""Called with those ids and the words that stand there now; tells whether they are new."""
 _log = structlog.get_logger(__name__)
 
 
@@ -48,11 +51,19 @@ class Standing:
 class LookBack:
     """Compares what is kept of channels with what stands there, once a connection."""
 
-    def __init__(self, history: HistoryStore, *, connection: Callable[[], int], gone: Gone) -> None:
+    def __init__(
+        self,
+        history: HistoryStore,
+        *,
+        connection: Callable[[], int],
+        gone: Gone,
+        edited: Edited,
+    ) -> None:
         """Take the collaborators; ``connection`` numbers the connections that began afresh."""
         self._history = history
         self._connection = connection
         self._gone = gone
+        self._edited = edited
         self._looked: dict[int, int] = {}
 
     async def ensure(self, channel: Channel, *, before: int, count: int) -> None:
@@ -79,7 +90,8 @@ class LookBack:
             place, max(count, LEAST_KEPT), before=MessageId(ingress.prefixed(before))
         )
         # What a thread was made of stands in the channel above.
-        kept = [each for each in recent if ingress.snowflake(each.message_id) != channel.id]
+        above = [each for each in recent if ingress.snowflake(each.message_id) == channel.id]
+        kept = [each for each in recent if each not in above]
         try:
             async with asyncio.timeout(LOOK_SECONDS):
                 there = await _read_back(channel, before=before, kept=kept) if kept else None
@@ -89,40 +101,43 @@ class LookBack:
                 return False
             there = None
         if there is not None and (there.texts or _surely_read(channel)):
-            await self._correct(channel, kept, there)
-        return len(kept) == len(recent) or await self._look_above(channel)
+            await self._correct(channel.id, kept, there)
+        return not above or await self._look_above(channel, above)
 
-    async def _look_above(self, thread: Channel) -> bool:
-        """Forget the message that a thread was made of, if it is gone; False if nobody knows."""
+    async def _look_above(self, thread: Channel, above: list[HistoryMessage]) -> bool:
+        """Correct the message that a thread was made of; False if nobody knows how it stands."""
         parent_id = getattr(thread, "parent_id", None)
         if parent_id is None:
             return True
+        texts: dict[int, str] = {}
         try:
             async with asyncio.timeout(LOOK_SECONDS):
-                await thread._state.http.get_message(parent_id, thread.id)  # noqa: SLF001  (as below)
+                raw = await thread._state.http.get_message(parent_id, thread.id)  # noqa: SLF001  (as below)
+            texts[thread.id] = raw["content"]
         except discord.NotFound:
-            await self._gone(parent_id, thread.id)
+            pass  # it does not stand there
         except FAILURES as failure:
             _log.warning(
                 "look_back.unread", channel_id=thread.id, failure=describe_failure(failure)
             )
             return not is_passing(failure)
+        await self._correct(parent_id, above, Standing(texts=texts, since=0))
         return True
 
-    async def _correct(self, channel: Channel, kept: list[HistoryMessage], there: Standing) -> None:
+    async def _correct(self, channel_id: int, kept: list[HistoryMessage], there: Standing) -> None:
         gone = edited = 0
         for entry in kept:
             number = ingress.snowflake(entry.message_id)
             text = there.texts.get(number)
             if text is None and number >= there.since:
                 gone += 1
-                await self._gone(channel.id, number)
+                await self._gone(channel_id, number)
             elif text and not entry.is_imp and storable(text) != entry.text:
-                edited += await self._history.edit(entry.message_id, text)
+                edited += await self._edited(channel_id, number, text)
         if gone or edited:
             _log.info(
                 "look_back.corrected",
-                channel_id=ingress.prefixed(channel.id),
+                channel_id=ingress.prefixed(channel_id),
                 gone=gone,
                 edited=edited,
             )

@@ -8,13 +8,22 @@ are and however long they have talked.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from types import TracebackType
 from typing import Self
 
 import structlog
 
-from compiler.request import ChannelId, GuildId, HistoryMessage, ImpName, RunScope, TurnId
+from compiler.request import (
+    ChannelId,
+    GuildId,
+    HistoryMessage,
+    ImpName,
+    MessageId,
+    RunId,
+    RunScope,
+    TurnId,
+)
 from sessions.clock import timestamp
 from sessions.errors import SessionErrorCode
 from sessions.inbound import InboundMessage
@@ -139,15 +148,32 @@ class Registry:
         for session in self._of_channel(channel_id):
             session.unquote(gone)
 
-    async def forget_kept(self, channel_id: ChannelId) -> None:
+    async def outdate(self, message_id: MessageId, turn_id: TurnId, channel_id: ChannelId) -> None:
+        """Let go of what a message said before it was edited: end the runs that may hold it.
+
+        A running turn goes on; the next one is told what was said as it stands by then.
+
+        Raises:
+            StoreUnavailable: nobody can tell which those are, or they cannot be ended now.
+        """
+        holders = await self._parts.history.holders(message_id, channel_id)
+        for session in self._of_channel(channel_id):
+            session.outdate(turn_id, holders)
+        await self.forget_kept(channel_id, among=holders)
+
+    async def forget_kept(
+        self, channel_id: ChannelId, *, among: Collection[RunId] | None = None
+    ) -> None:
         """End the runs of a channel that an earlier host left and nobody has taken up yet.
+
+        ``among`` names those that are meant; None means all.
 
         Raises:
             StoreUnavailable: they cannot be ended now.
         """
         taken_up = {session.view().run_id for session in self._of_channel(channel_id)}
         for row in await self._parts.warm.of_channel(channel_id):
-            if row.run_id not in taken_up:
+            if row.run_id not in taken_up and (among is None or row.run_id in among):
                 await self._parts.runs.end_run(
                     row.run_id,
                     ended_at=timestamp(self._parts.clock.utc_now()),

@@ -29,7 +29,7 @@ import structlog
 from structlog.contextvars import bind_contextvars, unbind_contextvars
 
 from compiler.errors import SafeError
-from compiler.request import HistoryMessage, ImpName, RunScope, TurnId, UserId
+from compiler.request import HistoryMessage, ImpName, RunId, RunScope, TurnId, UserId
 from sessions.allowance import Spender
 from sessions.errors import SessionErrorCode
 from sessions.faults import fault_facts
@@ -233,6 +233,17 @@ class Session:
             current.gone.add(turn_id)
             self.halt(HaltReason.STOPPED)
         if self._run is not None or self.busy:
+            self.end(EndReason.RESET)
+
+    def outdate(self, turn_id: TurnId, holders: Collection[RunId]) -> None:
+        """End the run after its turn, if it may hold an edited message as it was.
+
+        It does if it is among ``holders`` or has that message at hand; so may one that is still
+        being found.
+        """
+        current, run = self._current, self._run
+        at_hand = current is not None and current.concerns(turn_id)
+        if at_hand or (holders and (run is None or run.run_id in holders)):
             self.end(EndReason.RESET)
 
     def end(self, reason: EndReason) -> None:

@@ -1,7 +1,8 @@
 """Edits and deletions: what is known of a message is what stands there now (P13).
 
 A message that waits for its turn gets its new words, or none if it is gone. One whose turn runs is
-cut off when it is deleted, and whatever may repeat it later ends with it.
+cut off when it is deleted, and answered as it was when it is edited. Whatever may repeat later what
+no longer stands there ends: a warm session that was given it is followed by a fresh one.
 """
 
 from __future__ import annotations
@@ -112,13 +113,30 @@ class Changes(commands.Cog):
                 await self._registry.forget_kept(place_id)
             await self._desk.take_back(MessageId(ingress.prefixed(message_id)))
 
+    async def correct(self, channel_id: int, message_id: int, text: str) -> bool:
+        """Let a message be known by its new words alone; its channel's lane is held.
+
+        Returns:
+            Whether it was known by others.
+
+        Raises:
+            StoreUnavailable: it cannot be corrected now.
+        """
+        known_as = MessageId(ingress.prefixed(message_id))
+        if not await self._history.edit(known_as, text):
+            return False
+        turn_id = TurnId(f"{ingress.PROVIDER}:message:{message_id}")
+        for number in (channel_id, message_id):  # as in ``forget``
+            place_id = ChannelId(ingress.prefixed(number))
+            await self._registry.outdate(known_as, turn_id, place_id)
+        return True
+
     async def _edited(self, message: discord.Message) -> None:
         if message.author.id == self._reader.me:
             return  # a draft of ours that grows
         async with self._inward.lane(message.channel.id):
-            changed = await self._history.edit(
-                MessageId(ingress.prefixed(message.id)), ingress.history_text(message)
-            )
+            text = ingress.history_text(message)
+            changed = await self.correct(message.channel.id, message.id, text)
             self._own_threads.place(message)
             await self._amend(message)
         if changed and message.edited_at is not None:  # Discord's own changes set no time

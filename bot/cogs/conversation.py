@@ -93,7 +93,10 @@ class Conversation(commands.Cog):
         self._starters = Starters(history, reader.seen)
         self._proxies = proxies
         self._look_back = LookBack(
-            history, connection=lambda: threshold.catch_up.connection, gone=changes.forget
+            history,
+            connection=lambda: threshold.catch_up.connection,
+            gone=changes.forget,
+            edited=changes.correct,
         )
         self._loop_guard = LoopGuard()
         self._blank_told = False

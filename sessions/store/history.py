@@ -13,7 +13,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
-from compiler.request import ChannelId, HistoryMessage, MessageId, TurnId, UserId
+from compiler.request import ChannelId, HistoryMessage, MessageId, RunId, TurnId, UserId
 from sessions.inbound import SeenMessage
 from sessions.store.database import Database
 
@@ -94,6 +94,25 @@ class HistoryStore:
         return StoredMessage(
             channel_id=ChannelId(row[5]), entry=_entry(row[:5]), deleted=bool(row[6])
         )
+
+    async def holders(self, message_id: MessageId, channel_id: ChannelId) -> frozenset[RunId]:
+        """Find the open runs of a conversation that may hold what a message says.
+
+        What is not newer than a run's last turn may have been its history, a turn of its own, or
+        quoted in one; of what is newer, that which went into a turn while it ran. A turn that no
+        known message stands for may have been given anything.
+        """
+        rows = await self._database.read(
+            lambda db: db.execute(
+                "SELECT run_id FROM runs WHERE channel_id = ?1 AND ended_at IS NULL AND EXISTS ("
+                "SELECT 1 FROM turns WHERE turns.run_id = runs.run_id AND ("
+                "turn_id = (SELECT turn_id FROM inbox WHERE message_id = ?2)"
+                " OR coalesce((SELECT ordinal FROM history"
+                " WHERE message_id = replace(turn_id, ':message:', ':')), ?3) >= ?3))",
+                (channel_id, message_id, ordinal(message_id)),
+            ).fetchall()
+        )
+        return frozenset(RunId(row[0]) for row in rows)
 
     async def edit(self, message_id: MessageId, text: str) -> bool:
         """Replace the text of a message; False when it is unknown or deleted, or reads so."""

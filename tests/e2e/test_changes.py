@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from bot import look_back
-from bot.playground.entities import Message
+from bot.playground.entities import Channel, Message
 from bot.playground.faults import SEND
 from bot.playground.ids import ADA, BO, CY, DEE, DIRECT, EMBER, HEARTH, ORCHARD, PIER
 from bot.playground.model_wire import ToolCall
@@ -172,6 +172,25 @@ async def test_what_changed_while_nobody_listened_is_found_before_it_is_quoted(
         assert len(looked(stage)) == before, "once a connection"
 
 
+async def test_a_session_is_not_taken_up_with_words_that_were_edited_while_away(
+    stage: Stage,
+) -> None:
+    """P13 (d)'s kind: nothing but an edit happened while the bot was down; the conversation goes on
+    afresh, from its history as it stands, and one in which nothing was edited goes on as it was."""
+    async with running(stage.home, stage.pg, stage.model) as app:
+        stage.model.script(Answer.of("Noted."), Answer.of("Noted as well."))
+        wrong, _ = await app.ask(BO, HEARTH, f"{ME} tea at CANARY-13")
+        await app.ask(ADA, DIRECT[ADA], "tea at six")
+    before = stage.model.requests[-1].prompt
+    await stage.pg.edit(BO, wrong, f"{ME} tea at seven")
+    async with running(stage.home, stage.pg, stage.model) as app:
+        await app.ask(CY, HEARTH, f"{ME} when is tea?")
+        assert "tea at seven" in stage.model.requests[-1].prompt
+        assert "CANARY-13" not in stage.model.requests[-1].prompt
+        await app.ask(ADA, DIRECT[ADA], "when is tea?")
+        assert stage.model.requests[-1].prompt.startswith(before)
+
+
 def looked(stage: Stage) -> list[str]:
     return [r.path for r in stage.pg.requests if r.method == "GET" and r.route == SEND]
 
@@ -264,21 +283,32 @@ async def test_nobody_is_told_of_an_interruption_who_would_not_read_it(stage: St
 
 
 async def test_what_a_thread_was_made_of_is_looked_for_above_it(stage: Stage) -> None:
-    """P13, openclaw#27187: the question that a thread was opened for, deleted while the bot was
-    down; in the thread nothing of it is known any more."""
+    """P13, openclaw#27187: the questions that threads were opened for, deleted or edited while the
+    bot was down; in the thread nothing of what does not stand there is known any more."""
     settings = {"channels": {"default": {"enabled": True, "threads": "auto"}}}
-    async with running(stage.home, stage.pg, stage.model, settings) as app:
-        asked = await stage.pg.say(BO, HEARTH, f"{ME} CANARY-13")
+
+    async def opened(text: str) -> tuple[Message, Channel]:
+        stage.model.script(Answer.of("Here I am."))
+        asked = await stage.pg.say(BO, HEARTH, f"{ME} {text}")
         thread = await stage.pg.until(lambda: stage.pg.world.channels.get(asked.id))
         await stage.pg.wait_for_message(thread, lambda m: m.author_id == EMBER)
-        await app.ask(BO, thread, "CANARY stays out of this")
-    await stage.pg.delete(BO, asked)
+        return asked, thread
+
     async with running(stage.home, stage.pg, stage.model, settings) as app:
-        await app.ask(BO, thread, "and more")
+        gone, of_gone = await opened("CANARY-13")
+        await app.ask(BO, of_gone, "CANARY stays out of this")
+        edited, of_edited = await opened("CANARY-14")
+    await stage.pg.delete(BO, gone)
+    await stage.pg.edit(BO, edited, f"{ME} rather this")
+    async with running(stage.home, stage.pg, stage.model, settings) as app:
+        await app.ask(BO, of_gone, "and more")
         prompt = stage.model.requests[-1].prompt
         assert "CANARY-13" not in prompt
         assert "CANARY stays out of this" in prompt
-        assert "CANARY-13" not in stage.kept()
+        await app.ask(BO, of_edited, "and more")
+        assert "rather this" in stage.model.requests[-1].prompt
+        assert "CANARY-14" not in stage.model.requests[-1].prompt
+        assert "CANARY-1" not in stage.kept()
 
 
 async def test_what_the_model_guessed_from_it_goes_with_a_message(stage: Stage) -> None:

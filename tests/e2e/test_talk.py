@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.playground.entities import Channel, Message
-from bot.playground.ids import ADA, BO, CY, EMBER, HEARTH, WORKSHOP
+from bot.playground.ids import ADA, BO, CY, DEE, EMBER, HEARTH, WORKSHOP
 from bot.playground.scripted_model import Answer, Hang, ScriptedModel
 from bot.playground.server import Playground
 from support.app_world import AppWorld, running
@@ -163,17 +163,23 @@ async def test_a_message_deleted_while_it_runs_is_not_answered_nor_known(app: Ap
 
 
 async def test_an_edit_after_the_answer_runs_nothing_and_is_remembered(app: AppWorld) -> None:
-    """P13 (d): no second turn by default; a later session's history has the new words alone."""
+    """P13 (d): no second turn by default; from the next message on there are the new words alone,
+    though the session that was given the old ones was warm. What is newer than its last turn was
+    not given to it, and changes nothing."""
     asked, answer = await app.ask(BO, HEARTH, f"{ME} tea at FIVE")
     await app.pg.edit(BO, asked, f"{ME} tea at SIX")
     await app.settle()
     assert mine(app, HEARTH) == [answer]
     assert len(app.prompts) == 1
-    await app.slash(ADA, HEARTH, "sessions reset")
     await app.ask(CY, HEARTH, f"{ME} when is tea?")
-    assert "tea at SIX" in app.prompts[-1]
-    (line,) = [part for part in app.prompts[-1].splitlines() if "FIVE" in part]
+    fresh = app.model.requests[-1]
+    assert "tea at SIX" in fresh.last_user_text
+    (line,) = [part for part in fresh.last_user_text.splitlines() if "FIVE" in part]
     assert '"is_imp"' in line or "You said" in line  # what the imp said then stays as it was said
+    said = await app.pg.say(DEE, HEARTH, "I bring cake")
+    await app.pg.edit(DEE, said, "I bring bread")
+    await app.ask(CY, HEARTH, f"{ME} good")
+    assert app.model.requests[-1].prompt.startswith(fresh.prompt), "its session goes on"
 
 
 async def test_an_edit_of_a_message_from_before_the_start_counts_too(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from compiler.request import GuildId, ImpName, TurnId
+from compiler.request import GuildId, ImpName, MessageId, TurnId
 from sessions.inbound import OutcomeKind
 from sessions.view import SessionState
 from support.session_world import (
@@ -277,3 +277,31 @@ async def test_an_edited_message_that_waits_is_taken_in_its_new_form(world: Worl
         await waiting.outcome()
     assert "New text." in world.engine.prompts[1][1]
     assert "Old text." not in world.engine.prompts[1][1]
+
+
+async def test_what_was_edited_is_known_by_its_new_words_from_the_next_turn_on(
+    world: World,
+) -> None:
+    """P13 (d): a message that is at hand is answered as it was, and the run that holds it ends; one
+    that waits was given to nobody yet, and ends nothing."""
+    for number in (1, 2):
+        await world.parts.history.append(seen(number, "Old text."))
+    world.engine.behave = hold
+
+    async def edited(number: int) -> None:
+        message_id, turn_id = MessageId(f"discord:{number}"), TurnId(f"discord:message:{number}")
+        await registry.outdate(message_id, turn_id, HEARTH)
+
+    async with world.registry() as registry:
+        first, second = registry.submit(inbound(1)), registry.submit(inbound(2))
+        await eventually(lambda: len(world.engine.prompts) == 1)
+        await edited(2)
+        world.engine.last.reply("one")
+        await eventually(lambda: len(world.engine.prompts) == 2)
+        await edited(2)
+        world.engine.last.reply("two")
+        runs = [(await each.outcome()).run_id for each in (first, second)]
+        world.engine.behave = lambda client, _: client.reply("three")
+        third = await ask(registry, 3)
+    assert runs[0] == runs[1]
+    assert third.run_id != runs[1]

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler.request import ChannelId, MessageId, Place, RunScope
+from compiler.request import ChannelId, MessageId, Place, RunScope, TurnId
 from sessions.store.database import Database, open_database
 from sessions.store.history import HistoryStore, ordinal, storable
-from support.session_world import BOUND_SECONDS, ManualClock, seen
+from sessions.store.inbox import accept, join
+from sessions.store.runs import RunStore
+from support.run_rows import run_row, turn_row
+from support.session_world import BOUND_SECONDS, ManualClock, inbound, seen
 
 HEARTH = ChannelId("discord:100")
 
@@ -170,3 +173,45 @@ async def test_any_order_of_arrival_gives_the_same_history(
         new = [await history.append(seen(number, str(number))) for number in [*order, *repeats]]
         assert sum(new) == 8
         assert await texts(history) == [str(number) for number in range(1, 9)]
+
+
+async def test_an_edited_message_is_held_by_the_runs_that_were_given_it(
+    history: HistoryStore, database: Database
+) -> None:
+    """P13 (d): as history before a run's turns, in one of them, or steering one; not by a run that
+    is over, one of another place, or one whose last turn was before it."""
+    runs = RunStore(database)
+    for number in (10, 11, 12, 13):
+        await history.append(seen(number, f"{number}"))
+    of_thirteen = turn_row("live", 2, turn_id=TurnId("discord:message:12"))
+    await runs.begin_run(run_row("live"))
+    await runs.begin_turn(turn_row("live", 1, turn_id=TurnId("discord:message:11")))
+    await runs.begin_turn(of_thirteen)
+    for over in (
+        run_row("over", ended_at="2026-11-29T11:00:00.000Z"),
+        run_row("elsewhere", channel_id=ChannelId("discord:9")),
+        run_row("young"),
+    ):
+        await runs.begin_run(over)
+    for name in ("over", "elsewhere"):
+        await runs.begin_turn(turn_row(name, 1, turn_id=TurnId("discord:message:13")))
+
+    async def holders(number: int) -> set[str]:
+        return set(await history.holders(MessageId(f"discord:{number}"), HEARTH))
+
+    assert [await holders(number) for number in (10, 11, 12, 13)] == [{"live"}] * 3 + [set()]
+    await database.write(lambda db: accept(db, inbound(13)))
+    assert await holders(13) == set(), "it waits"
+    await database.write(lambda db: join(db, of_thirteen.turn_id, [MessageId("discord:13")]))
+    assert await holders(13) == {"live"}, "it went into the turn before it"
+
+
+async def test_a_turn_that_no_message_stands_for_may_hold_anything(
+    history: HistoryStore, database: Database
+) -> None:
+    """P13 (d): a conversation that was woken by the end of a gate was given its history as well."""
+    runs = RunStore(database)
+    await history.append(seen(10, "10"))
+    await runs.begin_run(run_row("woken"))
+    await runs.begin_turn(turn_row("woken", 1, turn_id=TurnId("gate:g-1:done")))
+    assert await history.holders(MessageId("discord:10"), HEARTH) == {"woken"}
