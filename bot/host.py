@@ -35,7 +35,7 @@ from sessions.memory.service import MemoryService
 from sessions.model_gateway import ModelGateway
 from sessions.parts import SessionParts
 from sessions.pi.process import PiInstall
-from sessions.run_files import RUNS_DIR
+from sessions.run_files import RUNS_DIR, has_runs
 from sessions.store.database import Database, open_database
 from sessions.store.gates import GateStore
 from sessions.store.key_fault import KEYS_FILE
@@ -84,7 +84,12 @@ async def open_host(
     version = await asyncio.to_thread(installed_version, install)
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(
-            open_database(home / DATABASE_FILE, clock=clock, patience_seconds=limits.store_seconds)
+            open_database(
+                home / DATABASE_FILE,
+                clock=clock,
+                patience_seconds=limits.store_seconds,
+                is_first=not await asyncio.to_thread(has_runs, home),
+            )
         )
         allowance = Allowance(
             UsageStore(database), lambda: live.current.limits, clock=clock, sums=sums

@@ -24,6 +24,12 @@ def run_dir(home: Path, run_id: RunId) -> Path:
     return home / RUNS_DIR / run_id
 
 
+def has_runs(home: Path) -> bool:
+    """Tell whether there ever was a run in a home, as far as it is kept."""
+    directory = home / RUNS_DIR
+    return directory.is_dir() and any(directory.iterdir())
+
+
 def make_run_dir(directory: Path) -> None:
     """Make the directory of a run, owner-only.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,6 +20,7 @@ from sessions.clock import SystemClock
 from sessions.errors import StoreMissing, StoreUnavailable
 from sessions.limits import MemorySettings
 from sessions.memory import semantic
+from sessions.run_files import has_runs
 from sessions.store.database import open_database
 from sessions.store.key_fault import KEYS_FILE, KeyFault
 from sessions.store.vault import examine_keys
@@ -153,7 +155,11 @@ async def check_database(home: Path, *, patience_seconds: float) -> Check:
     """Open the database for reading and check its structure."""
     try:
         async with open_database(
-            home / DATABASE, clock=SystemClock(), patience_seconds=patience_seconds, read_only=True
+            home / DATABASE,
+            clock=SystemClock(),
+            patience_seconds=patience_seconds,
+            read_only=True,
+            is_first=not await asyncio.to_thread(has_runs, home),
         ) as database:
             verdict = await database.integrity()
     except StoreMissing:

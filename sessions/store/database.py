@@ -155,6 +155,7 @@ async def open_database(
     migrations: Sequence[Migration] = MIGRATIONS,
     durable: bool = False,
     copied: bool = True,
+    is_first: bool = True,
 ) -> AsyncIterator[Database]:
     """Open a database of a home, checked and brought to this release's schema.
 
@@ -163,13 +164,17 @@ async def open_database(
     ``migrations`` is the schema, that of ``inglenook.db`` if none is named. ``durable`` syncs each
     transaction, for a file in which even a power cut must take nothing back. ``copied`` keeps a
     copy of the file (``sessions.store.copies``) before an older schema is brought forward.
+    ``is_first`` tells that an empty file may be one that a first start was about to fill; where
+    there were runs it is what a full disk or a broken copy left.
 
     Raises:
         StoreMissing: read-only, and no file or an older schema is there.
-        StoreDamaged: the file fails its check.
+        StoreDamaged: the file fails its check, or is empty and cannot be new.
         StoreTooNew: a newer release wrote it.
         StoreUnavailable: it cannot be opened at all, is locked, or could not be copied.
     """
+    if not is_first and await asyncio.to_thread(_is_empty, path):
+        raise StoreDamaged("empty", name=path.name)
     if not read_only:
         await asyncio.to_thread(_make_private, path)
     elif not await asyncio.to_thread(path.is_file):
@@ -199,6 +204,10 @@ async def open_database(
             yield database
         finally:
             database.closed = True
+
+
+def _is_empty(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size == 0
 
 
 def _make_private(path: Path) -> None:

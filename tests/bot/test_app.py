@@ -172,10 +172,14 @@ async def test_a_damaged_database_is_told_plainly(pg: Playground, tmp_path: Path
     """P24: a broken file stops the start with a remedy, never a silent fresh one."""
     home = tmp_path / "home"
     ensure_home(home)
-    (home / "inglenook.db").write_bytes(b"SQLite format 3\x00" + b"\xff" * 5000)
-    code, (line,) = await start(pg, home)
-    assert code == 1
-    assert "damaged" in line
+    file = home / "inglenook.db"
+    (home / "runs" / "2026-11-29-10-00-00-abcd").mkdir(parents=True)
+    for left in (b"SQLite format 3\x00" + b"\xff" * 5000, b""):
+        file.write_bytes(left)
+        code, (line,) = await start(pg, home)
+        assert code == 1
+        assert "damaged" in line
+        assert file.read_bytes() == left
 
 
 async def test_a_database_that_does_not_open_sends_its_owner_to_doctor(

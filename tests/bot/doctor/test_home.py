@@ -125,6 +125,17 @@ async def test_a_broken_database_has_a_plain_remedy(home: Path) -> None:
     assert "restore" in check.advice
 
 
+async def test_an_emptied_database_is_a_broken_one(home: Path) -> None:
+    """P24: where runs were, an empty file is what a full disk or a broken copy left; where none
+    was, a first start was broken off, and the next one fills it."""
+    (home / "inglenook.db").touch()
+    assert (await check_database(home, patience_seconds=BOUND_SECONDS)).verdict is Verdict.OK
+    (home / "runs" / "2026-11-29-10-00-00-abcd").mkdir(parents=True)
+    check = await check_database(home, patience_seconds=BOUND_SECONDS)
+    assert check.verdict is Verdict.FAIL
+    assert "restore" in check.advice
+
+
 async def test_lost_keys_of_notes_are_told(home: Path) -> None:
     """A locked memory is a fault of the home; a home without notes has none to open."""
     assert await check_keys(home, patience_seconds=BOUND_SECONDS) == ()
