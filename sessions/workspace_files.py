@@ -81,10 +81,9 @@ def read_files(
 
 def safe_name(path: str) -> str:
     """Give the last part of a path as a name that is nobody's trick: no leading dot, no signs."""
-    name = _UNSAFE.sub("_", path.rstrip("/").rsplit("/", maxsplit=1)[-1])
-    stem, dot, ending = name.rpartition(".")
-    kept = f"{stem[: MAX_NAME_CHARS - len(ending) - 1]}{dot}{ending}"
-    return kept[-MAX_NAME_CHARS:] or "file"
+    stem, dot, ending = path.rstrip("/").rsplit("/", maxsplit=1)[-1].rpartition(".")
+    room = max(0, MAX_NAME_CHARS - len(dot + ending))
+    return _UNSAFE.sub("_", f"{stem[:room]}{dot}{ending}"[-MAX_NAME_CHARS:]) or "file"
 
 
 def _parts(path: str) -> tuple[str, ...]:

@@ -86,6 +86,30 @@ def test_counts_and_sizes_are_bounded(workspace: Path) -> None:
         assert refused.value.fault is fault
 
 
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/workspace/out/plan.md", "plan.md"),
+        ("out/plan/", "plan"),
+        (".bashrc", "_bashrc"),
+        ("..md", "_md"),
+        ("a\u202eb<c>.md", "a_b_c_.md"),
+        ("x" * 100 + ".md", "x" * 77 + ".md"),
+        ("x" * 77 + ".md", "x" * 77 + ".md"),
+        ("x" * 81, "x" * 80),
+        ("x." + "y" * 78, "x." + "y" * 78),
+        ("x." + "y" * 79, "_" + "y" * 79),
+        ("x." + "y" * 90, "y" * 80),
+        ("", "file"),
+        ("///", "file"),
+    ],
+)
+def test_a_name_is_cut_before_its_ending(path: str, name: str) -> None:
+    """The ending tells what a file is; whatever is cut, no name begins with a dot."""
+    assert safe_name(path) == name
+    assert len(name) <= MAX_NAME_CHARS == 80
+
+
 @given(st.text(max_size=200))
 def test_names_are_harmless(path: str) -> None:
     """No way, no hidden file, nothing that turns text around; never too long, never empty."""
