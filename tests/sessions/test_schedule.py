@@ -25,6 +25,7 @@ from sessions.schedule import (
     read_schedule,
     repeats,
     schedule_words,
+    span_words,
     write_schedule,
 )
 
@@ -168,6 +169,67 @@ def test_the_least_distance_itself_is_not_too_often() -> None:
     assert len(long_line) == MAX_CRON_CHARS - 1
     assert isinstance(parse(cron=long_line), Cron)
     assert isinstance(parse(cron=long_line.replace("0 8", "00 8")), Cron)
+
+
+def test_bounds_may_be_reached_and_not_passed() -> None:
+    """Five years ahead, a line of 200 signs, a thousand missed times; one more is too much."""
+    ends = NOW + timedelta(days=5 * 366)
+    assert parse(at=ends.isoformat()) == Once(at_ms=ms(ends))
+    assert parse(every="1830d") == Every(seconds=1830 * 86_400, first_ms=ms(ends))
+    assert next_after(Once(at_ms=5), 4) == 5
+    assert next_after(Once(at_ms=5), 5) is None
+    padded = "0 8 1 1 " + ",".join(["1"] * 96)
+    assert isinstance(parse(cron=f"0{padded}"), Cron)
+    for wish in (
+        {"at": (ends + timedelta(milliseconds=1)).isoformat()},
+        {"at": NOW.isoformat()},
+        {"every": "1831d"},
+        {"cron": f"000{padded}"},
+        {"every": "4m59s"},
+    ):
+        with pytest.raises(ScheduleUnreadable):
+            parse(**wish)
+    minute = Every(seconds=60, first_ms=0)
+    assert MAX_MISSED == 1_000
+    assert missed_between(minute, 0, 999 * 60_000) == 999
+    assert missed_between(minute, 0, 1_001 * 60_000) == 1_000
+
+
+def test_every_unit_has_its_length() -> None:
+    """In every spelling that people write."""
+    for text, seconds in (
+        ("600s", 600),
+        ("600 seconds", 600),
+        ("10 min", 600),
+        ("2 hrs", 7_200),
+        ("1 day", 86_400),
+        ("2 weeks", 1_209_600),
+        ("1w1d1h1m1s", 694_861),
+    ):
+        assert parse(every=text) == Every(seconds=seconds, first_ms=ms(NOW) + seconds * 1_000)
+    words = [span_words(seconds) for seconds in (1, 59, 60, 90, 3_600, 7_200, 86_400, 172_800)]
+    assert words == [
+        *("second", "59 seconds", "minute", "90 seconds"),
+        *("hour", "2 hours", "day", "2 days"),
+    ]
+
+
+MIDNIGHTS = ("America/Santiago", "Africa/Cairo", "America/Havana", "Atlantic/Azores")
+
+
+@pytest.mark.parametrize("zone", [*MIDNIGHTS, "Australia/Lord_Howe", "Pacific/Chatham"])
+def test_a_daily_time_comes_once_each_local_day_where_midnight_is_left_out(zone: str) -> None:
+    """P25: clocks are put on at midnight, by half an hour, or at a quarter to three."""
+    days = 366
+    for line in ("0 0 * * *", "45 2 * * *"):
+        at_ms, found = ms(datetime(2026, 1, 1, 12, tzinfo=UTC)), list[str]()
+        for _ in range(days):
+            following = next_after(Cron(line=line, zone=zone), at_ms)
+            assert following is not None
+            at_ms = following
+            found.append(f"{datetime.fromtimestamp(at_ms / 1_000, ZoneInfo(zone)):%Y-%m-%d}")
+        first = datetime.fromisoformat(found[0])
+        assert found == [f"{first + timedelta(days=day):%Y-%m-%d}" for day in range(days)]
 
 
 @pytest.mark.parametrize(
