@@ -24,7 +24,7 @@ from compiler.directives.grammar import Keyword
 from compiler.request import Role
 from config.load import LiveConfig
 from config.settings import DirectiveMode
-from sessions.house.keeper import MAX_IMPORT_BYTES, RuleKeeper
+from sessions.house.keeper import RuleKeeper
 from sessions.house.ruling import NOT_TRUSTED
 
 Operand: TypeAlias = app_commands.Range[str, 1, 1500]
@@ -149,7 +149,7 @@ class StateCog(commands.Cog):
         place = self._keeper(interaction)
         if place.here.directives is DirectiveMode.OFF:
             raise Refused(SWITCHED_OFF)
-        if file.size > MAX_IMPORT_BYTES:
+        if file.size > self._rules.import_limit_bytes(place.imp):
             raise Refused(FILE_TOO_LARGE)
         await interaction.response.defer()
         try:

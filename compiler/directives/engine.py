@@ -2,7 +2,8 @@
 
 The engine makes no clock reading, keeps no history and asks no model: the same inputs give the
 same states and decisions (DG 12.2). Import replaces the whole state or raises and changes
-nothing (DG 11).
+nothing (DG 11). Whatever was exported can be imported; how much a conversation may hold, and how
+long a file may be that is read at all, are for the host to say.
 """
 
 from __future__ import annotations
@@ -22,8 +23,6 @@ from compiler.errors import SafeError
 from compiler.normalize import normalize_item, sanitize_premise
 
 CHECKPOINT_VERSION: Final = 1
-MAX_IMPORT_CHARS: Final = 1_000_000
-"""More text than any state a conversation can hold; refused before it is parsed."""
 
 _AFFIRMATIVE = frozenset({"yes", "yes please", "yep", "yeah", "sure", "ok", "okay"})
 _NEGATIVE = frozenset({"no", "nope", "no thanks"})
@@ -151,8 +150,6 @@ def _dump(value: StateMapping | CheckpointMapping) -> str:
 def _load(payload: str) -> object:
     if not isinstance(payload, str):
         raise _bad_json("not a text")
-    if len(payload) > MAX_IMPORT_CHARS:
-        raise _bad_json("too long")
     try:
         return json.loads(payload, object_pairs_hook=_unique, parse_constant=_no_constant)
     except RecursionError:

@@ -31,8 +31,10 @@ from sessions.house.ruling import ORDINARY, Ruling, RulingCode, RulingKind, chan
 from sessions.inbound import InboundMessage, OutcomeKind, SeenMessage, TurnOutcome
 from sessions.store.directives import DirectiveStore, EventKind, RuleEvent, Verdict
 
-MAX_IMPORT_BYTES: Final = 1_000_000
-"""No state that fits a conversation comes near to it."""
+LEAST_IMPORT_BYTES: Final = 1_000_000
+"""A file of this size is read whatever the owner's limit: by hand JSON is written with blanks."""
+_BYTES_OF_CHAR: Final = 12
+"""A checkpoint is ASCII; the widest character in it is two escapes, ``\\ud83c\\udf75``."""
 SAY_AGAIN: Final = (
     "I was restarted before I could answer this about the house rules. Please say it again."
 )
@@ -187,7 +189,7 @@ class RuleKeeper:
     async def import_checkpoint(self, scope: RunScope, imp: ImpName, data: bytes) -> Ruling:
         """Replace all rules by those of a checkpoint, or change nothing and say why (DG 11)."""
         try:
-            state = _checkpoint(data)
+            state = _checkpoint(data, self.import_limit_bytes(imp))
         except StateImportError as error:
             return Ruling(kind=RulingKind.REFUSED, text=error.safe_message, code=str(error.code))
         ruling = await self._rule(
@@ -196,6 +198,10 @@ class RuleKeeper:
             kind=EventKind.IMPORTED,
         )
         return _led(_IMPORTED, ruling)
+
+    def import_limit_bytes(self, imp: ImpName) -> int:
+        """Say how long a checkpoint file may be; each state that fits may have a shorter one."""
+        return LEAST_IMPORT_BYTES + _BYTES_OF_CHAR * self._limit(imp)
 
     async def export_checkpoint(self, scope: RunScope) -> str:
         """Give the rules as DG 11's checkpoint, in JSON."""
@@ -265,13 +271,13 @@ def _verdict(
     )
 
 
-def _checkpoint(data: bytes) -> State:
-    """Read a checkpoint file.
+def _checkpoint(data: bytes, limit_bytes: int) -> State:
+    """Read a checkpoint file of at most some bytes.
 
     Raises:
         StateImportError: in one plain line; the old state is to be kept.
     """
-    if len(data) > MAX_IMPORT_BYTES:
+    if len(data) > limit_bytes:
         raise _not_imported("the file is too large")
     try:
         text = data.decode("utf-8")

@@ -16,7 +16,7 @@ from compiler.directives import decision as prompts
 from compiler.directives.engine import Engine
 from compiler.request import ChannelId, HouseRules, MessageId
 from sessions.house.keeper import (
-    MAX_IMPORT_BYTES,
+    LEAST_IMPORT_BYTES,
     NOTHING_TO_UNDO,
     SAY_AGAIN,
     Received,
@@ -33,6 +33,8 @@ TRUSTED = Terms(trusted=True, marks=("<@5>",))
 HERE = scope_of()
 PLACE = ChannelId("discord:100")
 ACTOR = scope_of(user="discord:8")
+TEA = "\N{TEACUP WITHOUT HANDLE}"
+"""Beyond the basic plane, so that it takes two escapes in JSON."""
 
 
 @dataclass(slots=True)
@@ -221,6 +223,19 @@ async def test_export_and_import_are_a_fixed_point(desk: Desk) -> None:
     assert (await desk.keeper.rules(there)).in_prompt == HouseRules()
 
 
+async def test_rules_that_an_owner_s_limit_allows_come_back_whatever_their_size(desk: Desk) -> None:
+    """DG 11: each state that fits has a checkpoint that is read, escapes included."""
+    chars = 150_000
+    desk.budgets = ContextBudgets(state_max_chars=chars + 1_000, max_injected_chars=400_000)
+    await desk.say(1, f"set premise {TEA * chars}")
+    exported = (await desk.keeper.export_checkpoint(HERE)).encode()
+    assert len(exported) > 12 * chars > LEAST_IMPORT_BYTES
+    there = scope_of(300)
+    told = await desk.keeper.import_checkpoint(there, EMBER, exported)
+    assert told.kind is RulingKind.UPDATED
+    assert (await desk.keeper.rules(there)).in_prompt.premise == TEA * chars
+
+
 GOOD = '{"checkpoint_version":1,"authoritative_state":{"premise":%s,"policies":{%s},"version":2}}'
 
 
@@ -230,7 +245,7 @@ GOOD = '{"checkpoint_version":1,"authoritative_state":{"premise":%s,"policies":{
         b"",
         b"\xff\xfe{}",
         b"[" * 100_000,
-        b"x" * (MAX_IMPORT_BYTES + 1),
+        b" " * (2 * LEAST_IMPORT_BYTES),
         b"{}",
         (GOOD % ('"a"', '"b":"use","b":"use"')).encode(),
         (GOOD % ("1", "")).encode(),
