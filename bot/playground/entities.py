@@ -20,17 +20,23 @@ class ChannelKind(IntEnum):
 
     TEXT = 0
     DM = 1
+    VOICE = 2
     CATEGORY = 4
     ANNOUNCEMENT = 5
     ANNOUNCEMENT_THREAD = 10
     PUBLIC_THREAD = 11
     PRIVATE_THREAD = 12
+    STAGE = 13
     FORUM = 15
 
 
 THREADS = frozenset(
     {ChannelKind.ANNOUNCEMENT_THREAD, ChannelKind.PUBLIC_THREAD, ChannelKind.PRIVATE_THREAD}
 )
+
+
+FOR_VOICES = frozenset({ChannelKind.VOICE, ChannelKind.STAGE})
+"""Nobody is heard here; what people write there is a channel's like any other."""
 
 
 class MessageKind(IntEnum):

@@ -14,9 +14,9 @@ import pytest
 
 from bot import catch_up
 from bot.leftovers import INTERRUPTED
-from bot.playground.entities import Message
+from bot.playground.entities import ChannelKind, Message
 from bot.playground.faults import SEND
-from bot.playground.ids import ADA, BO, CY, DIRECT, EMBER, HEARTH, KINDLING, WORKSHOP
+from bot.playground.ids import ADA, BO, CY, DIRECT, EMBER, HEARTH, KINDLING, ORCHARD, WORKSHOP
 from bot.playground.scripted_model import Answer, ScriptedModel
 from bot.playground.server import Playground
 from bot.playground.world.permissions import Permission
@@ -83,6 +83,21 @@ async def lose_connection(stage: Stage) -> None:
 
 
 ALLOWED = {"allow": {"users": [str(CY)]}}
+
+
+async def test_what_was_missed_in_every_kind_of_channel_is_answered(stage: Stage) -> None:
+    """P05: stages, voice and announcement channels have words of their own, and threads have."""
+    pg = stage.pg
+    kinds = (ChannelKind.STAGE, ChannelKind.VOICE, ChannelKind.ANNOUNCEMENT)
+    places = [pg.world.add_channel(ORCHARD, kind.name.lower(), kind=kind) for kind in kinds]
+    forum = pg.world.add_channel(ORCHARD, "forum", kind=ChannelKind.FORUM)
+    places.append(await pg.create_thread(BO, forum, "a post"))
+    async with running(stage.home, pg, stage.model, ALLOWED) as app:
+        await app.ask(BO, HEARTH, f"{ME} zero")
+    missed = [await pg.say(BO, place, f"{ME} from {place.name}") for place in places]
+    async with running(stage.home, pg, stage.model, ALLOWED):
+        for place, asked in zip(places, missed, strict=True):
+            assert place.name in (await stage.answered(place.id, asked)).content
 
 
 @pytest.mark.parametrize("restart", [False, True])

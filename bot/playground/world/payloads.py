@@ -6,7 +6,7 @@ import datetime as dt
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from bot.playground.entities import MessageKind
+from bot.playground.entities import FOR_VOICES, MessageKind
 from bot.playground.world.permissions import Permission
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ def channel(world: World, item: Channel, *, viewer_id: int | None = None) -> Pay
     }
     if item.is_thread:
         return body | _thread_fields(item, viewer)
+    if item.kind in FOR_VOICES:
+        body |= {"bitrate": 64_000, "user_limit": 0}
     return body | {
         "topic": item.topic,
         "position": item.position,
