@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 
 import discord
 
+from bot.permissions import is_administrator
 from bot.shown import FORWARDED_NOTHING, Words, component_texts, describe_wordless, embed_text
 from bot.wake import WakeFacts
 from compiler.request import (
@@ -154,17 +155,11 @@ def role_of(
     """Give the tier of a person, from ids and from Discord's own permissions, never from a name."""
     if str(user.id) in owners:
         return Role.OWNER
-    if isinstance(user, discord.Member) and _is_administrator(user):
+    if isinstance(user, discord.Member) and is_administrator(user):
         return Role.ADMIN
     if str(user.id) in users or not role_ids(user).isdisjoint(roles):
         return Role.TRUSTED
     return Role.MEMBER
-
-
-def _is_administrator(member: discord.Member) -> bool:
-    """Ask the server; one that Discord has not told us of yet makes nobody one."""
-    knows_roles = bool(getattr(member.guild, "roles", ()))  # None for a server that is not cached
-    return knows_roles and member.guild_permissions.administrator
 
 
 def inbound(

@@ -30,6 +30,12 @@ def is_owner(user_id: int, settings: Settings) -> bool:
     return str(user_id) in settings.discord.owners
 
 
+def is_administrator(member: discord.Member) -> bool:
+    """Ask the server; one that Discord has not told us of yet makes nobody one."""
+    knows_roles = bool(getattr(member.guild, "roles", ()))  # None for a server that is not cached
+    return knows_roles and member.guild_permissions.administrator
+
+
 def owner_only(command: _Command) -> _Command:
     """Mark a command, a group or a context menu as the owner's: hidden, in servers and DMs."""
     return _in_servers_and_dms(app_commands.default_permissions()(command))
