@@ -50,7 +50,7 @@ def _processes() -> int:
 
 
 def _descriptors() -> int:
-    return psutil.Process().num_fds()
+    return int(psutil.Process().num_fds())
 
 
 async def _settled(count: Callable[[], int], before: int) -> int:
