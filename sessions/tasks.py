@@ -40,6 +40,7 @@ from sessions.schedule import (
     next_after,
     repeats,
 )
+from sessions.visible import is_visible
 
 TaskId = NewType("TaskId", str)
 OF_SHELL: Final = "shell"
@@ -231,7 +232,7 @@ def file_task(
     Raises:
         TaskRefused: its parts do not go together.
     """
-    _refuse_if(not text.strip(), "A task needs a text.")
+    _refuse_if(not is_visible(text), "A task needs a text.")
     _refuse_if(
         kind is TaskKind.REMINDER and scope.channel_id is None,
         "A reminder needs a channel to be posted in.",

@@ -198,6 +198,7 @@ def test_a_waiting_task_follows_those_before_it(
     ("kind", "schedule", "after", "repository", "text", "part"),
     [
         (TaskKind.PROMPT, Once(at_ms=1), (), "", " \n", "text"),
+        (TaskKind.REMINDER, Once(at_ms=1), (), "", "\u200b\u3164\U000e0141", "text"),
         (TaskKind.DIRECT, HOURLY, (), "", "x", "once"),
         (TaskKind.HEARTBEAT, Once(at_ms=1), (), "", "x", "every or cron"),
         (TaskKind.PROMPT, HOURLY, (FIRST,), "", "x", "wait for another"),
