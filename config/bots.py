@@ -33,12 +33,14 @@ class Bot:
     """For its figures; 0 where it serves none."""
 
     def overrides(self, shared: Settings) -> dict[str, dict[str, object]]:
-        """What its settings differ in: whose token, which imp, and where its figures are."""
+        """What its settings differ in: whose token, which imp, where its page and figures are."""
         metrics: dict[str, object] = {"enabled": False}
         if self.metrics_port and shared.metrics.enabled:
             metrics = {"port": self.metrics_port}
         return {
             "discord": {"token": self.token.get_secret_value(), "imp": self.imp},
+            # The owner knows the port of the first bot's page, and may have led it to his machine.
+            "inspector": {"port": 0},
             "metrics": metrics,
         }
 

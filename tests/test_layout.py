@@ -80,7 +80,6 @@ TESTED_BY = {
     "bot/gates/cards.py": "tests/e2e/test_gates.py",
     "bot/gates/service.py": "tests/e2e/test_gates.py",
     "bot/inspector/paper.py": "tests/bot/inspector/test_pages.py",
-    "bot/inspector/server.py": "tests/bot/inspector/test_pages.py",
     "bot/interactions.py": "tests/e2e/test_interactions.py",
     "bot/leftovers.py": "tests/e2e/test_loss.py",
     "bot/login_faults.py": "tests/bot/test_app.py",

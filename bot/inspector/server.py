@@ -139,6 +139,8 @@ def _bind(wanted: int) -> socket.socket | None:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((HOST, port))
+            # A port is one's own only from here on: until somebody listens, others may bind it too.
+            bound.listen()
         except OSError as error:
             bound.close()
             _log.warning("inspector.port", port=port, error=type(error).__name__)

@@ -76,6 +76,7 @@ def test_a_bot_shares_the_settings_and_keeps_its_own_channels(tmp_path: Path) ->
     assert is_private(place / "runs")
     own = LiveConfig(place, environ=TOKENS, overrides=bot.overrides(live.current), shared=tmp_path)
     assert own.current.discord.imp == "scribe"
+    assert own.current.inspector.port == 0  # the port that is set is the first bot's
     assert own.current.discord.token.get_secret_value() == "CANARY-b"
     own.write_channel("1", enabled=True)
     assert own.channel("1").enabled
