@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -155,7 +155,11 @@ def test_each_limit_has_its_name() -> None:
     settings = BoxSettings(memory_mb=1, workspace_mb=1, workspace_files=1)
     assert Room(memory_bytes=2**21, disk_bytes=0, files=0).excess(settings) == "memory_mb"
     assert Room(memory_bytes=0, disk_bytes=2**21, files=0).excess(settings) == "workspace_mb"
-    assert Room(memory_bytes=2**20, disk_bytes=2**20, files=1).excess(settings) == ""
+    full = Room(memory_bytes=2**20, disk_bytes=2**20, files=1)
+    assert full.excess(settings) == ""
+    assert replace(full, memory_bytes=2**20 + 1).excess(settings) == "memory_mb"
+    assert replace(full, disk_bytes=2**20 + 1).excess(settings) == "workspace_mb"
+    assert replace(full, files=2).excess(settings) == "workspace_files"
 
 
 async def test_children_are_found() -> None:

@@ -103,8 +103,9 @@ async def test_a_flood_of_calls_is_refused() -> None:
         raise AssertionError
 
     channel = Channel()
-    async with ToolDesk(channel, answer, tool_seconds=60.0):
-        for number in range(MAX_OPEN + 1):
+    async with ToolDesk(channel, answer, tool_seconds=60.0) as desk:
+        for number in range(MAX_OPEN + 2):
             channel.ask(number)
-        told = await channel.answer_to(MAX_OPEN)
-        assert told["ok"] is False
+        assert list(channel.answers) == [f"q{MAX_OPEN}", f"q{MAX_OPEN + 1}"]
+        assert channel.answers[f"q{MAX_OPEN}"]["ok"] is False
+        assert desk.asked == MAX_OPEN + 2, "those that were refused are counted too"
