@@ -351,14 +351,16 @@ async def test_a_planted_link_is_not_followed_by_the_host(
     """Escapes: the host mends the session's file; a link there must not lead it elsewhere."""
     victim = world.real.home / "victim"
     victim.write_text("precious\n", encoding="utf-8")
-    await world.shell(
-        registry,
-        "cd /session; f=$(ls *.jsonl); (until grep -q D[o]ne $f; do sleep 0.05; done; rm $f; "
-        f"ln -s {victim} $f.new; ln -s {victim} $f) >/dev/null 2>&1 &",
-    )
+    await world.shell(registry, "true")
     run = the_run(world)
+    planting = (
+        f"cd /session; f=$(ls *.jsonl); rm $f; ln -s {victim} $f.new; ln -s {victim} $f; sleep 600"
+    )
+    world.real.model.script(Answer.call(tool("bash", command=planting)))
+    ticket = world.submit(registry)
     await eventually(lambda: any(map(Path.is_symlink, (run / "session").glob("*.jsonl"))))
     world.real.kill_pi(run.name)  # type: ignore[arg-type]  # a run's id is its directory's name
+    assert (await ticket.outcome()).kind is OutcomeKind.CUT_OFF
     await eventually(lambda: not registry.views()[0].has_process)
     world.real.model.script(Answer.of("Done."))
     outcome = await world.turn(registry)
