@@ -46,6 +46,7 @@ UNHURRIED: Mapping[str, Mapping[str, Any]] = {
         "command_seconds": PATIENCE_SECONDS,
         "store_seconds": PATIENCE_SECONDS,
     },
+    "box": {"probe_seconds": PATIENCE_SECONDS},
     "limits": {"timezone": ZONE},
     "memory": {"tool_seconds": PATIENCE_SECONDS},
     "files": {"seconds": PATIENCE_SECONDS},

@@ -23,6 +23,7 @@ from sessions.ticket import Ticket
 from support.gateway_world import RecordingFiler
 from support.pi_world import INSTALL, LIMITS
 from support.real_world import RealWorld, message, real_world
+from support.session_world import BOUND_SECONDS
 
 ALLOWED = tuple(
     Grant(tool=tool, verdict=Verdict.ALLOW) for tool in ("read", "bash", "edit", "write")
@@ -92,7 +93,8 @@ def tool(name: str, **arguments: object) -> ToolCall:
 @asynccontextmanager
 async def boxed_world(home: Path, **changes: object) -> AsyncIterator[BoxedWorld]:
     """Make a world with a box; ``changes`` are of its settings."""
-    settings = BoxSettings(**changes)  # type: ignore[arg-type]  # names are checked by the class
+    chosen = {"probe_seconds": BOUND_SECONDS, **changes}
+    settings = BoxSettings(**chosen)  # type: ignore[arg-type]  # names are checked by the class
     async with real_world(home) as real:
         version = installed_version(INSTALL)
         async with open_box(
@@ -118,6 +120,7 @@ async def boxed_world(home: Path, **changes: object) -> AsyncIterator[BoxedWorld
                 trusted=lambda _: world.trusted,
                 boxed=host.serves,
                 filer=world.filer,
+                tool_seconds=BOUND_SECONDS,
             )
             real.parts = replace(real.parts, engine=engine, hands=hands)
             yield world
