@@ -6,7 +6,8 @@ A conversation, from a message to its outcome:
 ``registry``     one warm session for each conversation   ``slots``  the cap on warm ones
 ``session``      those who wait, one worker, one run after another   ``view``  as its owner sees it
 ``waiting``      who waits, what is joined, and whose turn is next
-``ticket``       the promise of exactly one outcome   ``outcomes``  those that pi never settled
+``ticket``       the promise of exactly one outcome   ``tickets``  all those of one conversation
+``outcomes``     those that pi never settled
 ``take``         one turn: sources, compile, trace, prompt, outcome, record
 ``turn_account`` what a turn reads, is compiled to and comes to
 ``turn``         the machine of a turn (pure)   ``exchange``  drives it   ``draft``  what it writes
@@ -14,6 +15,7 @@ A conversation, from a message to its outcome:
 ``steering``     what is said into a running turn   ``chunks``  a message read part by part
 ``preview``      what would be answered from   ``visible``  whether a text shows anything (pure)
 ``house``        the house rules   ``summaries``  what stands for earlier talk
+``summing_up``   the turn that writes one
 ``sources``      the only reader of the owner's texts   ``pictures``  what the model is shown
 
 Runs:

@@ -112,6 +112,7 @@ class GateDesk:
         self._open_in: set[ChannelId | None] = set()
         """Conversations in which a gate may wait; in all others no turn asks the store."""
         self._filed = 0
+        """Counts what was filed: whether something was while a turn read that nothing waits."""
 
     @property
     def closing(self) -> bool:

@@ -29,10 +29,9 @@ from compiler.request import (
     TaskInput,
     TurnId,
 )
-from sessions.allowance import Spender
 from sessions.errors import SessionErrorCode, SessionStartFailed
 from sessions.inbound import WELL_ENDED, InboundMessage, TurnOutcome
-from sessions.outcomes import failure, unaffordable
+from sessions.outcomes import failure, over_limit
 from sessions.parts import SessionParts
 from sessions.run import EndReason, Run
 from sessions.run_process import RunProcesses
@@ -112,7 +111,7 @@ class OneShot:
             inbound = replace(inbound, house_rules=await self._rules(order.scope))
         except SafeError as error:
             return failure(inbound, run.run_id, error)
-        if (refused := self._over_limit(inbound)) is not None:
+        if (refused := over_limit(self._parts.allowance, inbound)) is not None:
             return replace(refused, run_id=run.run_id)
         taken = await self._taker.take(run, inbound, ready=lambda: self._connect(run))
         await self._taker.record(run, taken, None)
@@ -137,11 +136,6 @@ class OneShot:
         if scope.channel_id is None:
             return HouseRules()
         return (await self._parts.rules.rules(scope)).in_prompt
-
-    def _over_limit(self, inbound: InboundMessage) -> TurnOutcome | None:
-        allowance = self._parts.allowance
-        refusal = allowance.refusal(Spender.of(inbound.imp, inbound.scope)) if allowance else None
-        return None if refusal is None else unaffordable(inbound, refusal)
 
     def _inbound(self, order: Order) -> InboundMessage:
         scope = order.scope

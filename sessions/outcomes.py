@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import structlog
+
 from compiler.errors import CurrentTurnOverflow, SafeError
 from compiler.request import RunId
-from sessions.allowance import Refusal
+from sessions.allowance import Allowance, Spender
 from sessions.errors import SessionErrorCode, TurnRejected
 from sessions.inbound import InboundMessage, OutcomeKind, Overflow, TurnOutcome
 from sessions.pi.errors import PiExited
 from sessions.turn import HaltReason, TurnMachine
 
+_log = structlog.get_logger(__name__)
 INTERNAL_SENTENCE = "Something went wrong on my side. Please try again."
 
 
@@ -27,8 +30,14 @@ def rejection(inbound: InboundMessage, code: SessionErrorCode) -> TurnOutcome:
     )
 
 
-def unaffordable(inbound: InboundMessage, refusal: Refusal) -> TurnOutcome:
-    """Say that a message got no turn, because what may be spent today is spent."""
+def over_limit(allowance: Allowance | None, inbound: InboundMessage) -> TurnOutcome | None:
+    """Refuse a message whose model call would be refused, before anything starts for it."""
+    if allowance is None:
+        return None
+    refusal = allowance.refusal(Spender.of(inbound.imp, inbound.scope))
+    if refusal is None:
+        return None
+    _log.info("turn.over_limit", code=refusal.code)
     return TurnOutcome(
         kind=OutcomeKind.REJECTED,
         run_id=None,

@@ -100,7 +100,7 @@ class Registry:
     def has_room(self, imp: ImpName, scope: RunScope) -> bool:
         """Tell whether a message would be accepted now."""
         session = self._sessions.get(_conversation(imp, scope))
-        return not self._closing and (session is None or session.has_room)
+        return not self._closing and (session is None or session.tickets.has_room)
 
     @property
     def closing(self) -> bool:
@@ -110,7 +110,7 @@ class Registry:
     def waiting_of(self, imp: ImpName, scope: RunScope) -> int:
         """Count the messages of the scope's person that wait in its conversation."""
         session = self._sessions.get(_conversation(imp, scope))
-        return 0 if session is None else session.waiting_of(scope.user_id)
+        return 0 if session is None else session.tickets.waiting_of(scope.user_id)
 
     def interrupt(
         self, imp: ImpName, scope: RunScope, *, everyones: bool, drop: bool
@@ -128,7 +128,7 @@ class Registry:
     def concerns(self, imp: ImpName, scope: RunScope, *, everyones: bool) -> bool:
         """Tell whether there is something of a person's, or of anybody's, that could be stopped."""
         session = self._sessions.get(_conversation(imp, scope))
-        return session is not None and session.concerns(scope.user_id, everyones=everyones)
+        return session is not None and session.tickets.concerns(scope.user_id, everyones=everyones)
 
     def stop_turn(self, turn_id: TurnId, channel_id: ChannelId, *, drop: bool) -> Interruption:
         """Cut off one turn if it runs still, as its own author would."""
@@ -146,7 +146,7 @@ class Registry:
     def unquote(self, gone: HistoryMessage, channel_id: ChannelId) -> None:
         """Let the messages that wait in a channel quote no longer what was deleted there."""
         for session in self._of_channel(channel_id):
-            session.unquote(gone)
+            session.tickets.unquote(gone)
 
     async def outdate(self, message_id: MessageId, turn_id: TurnId, channel_id: ChannelId) -> None:
         """Let go of what a message said before it was edited: end the runs that may hold it.
@@ -191,16 +191,17 @@ class Registry:
 
     def withdraw(self, turn_id: TurnId, channel_id: ChannelId) -> bool:
         """Take a message back that still waits, because it was deleted; True if it did."""
-        return any(session.withdraw(turn_id) for session in self._of_channel(channel_id))
+        return any(session.tickets.withdraw(turn_id) for session in self._of_channel(channel_id))
 
     def waits(self, turn_id: TurnId, channel_id: ChannelId) -> bool:
         """Tell whether a message still waits for its turn."""
-        return any(session.waits(turn_id) for session in self._of_channel(channel_id))
+        return any(session.tickets.waits(turn_id) for session in self._of_channel(channel_id))
 
     def amend(self, inbound: InboundMessage) -> bool:
         """Give a message that still waits its new words; True if it did."""
         place = inbound.scope.channel_id
-        return place is not None and any(each.amend(inbound) for each in self._of_channel(place))
+        there = () if place is None else self._of_channel(place)
+        return any(session.tickets.amend(inbound) for session in there)
 
     def views(self) -> tuple[SessionView, ...]:
         """Describe all sessions, in the order of their beginning."""

@@ -13,8 +13,8 @@ hair::
 
 A run ends, those who wait stay: they are answered by the next run. The session leaves the
 registry in the same step in which it finds nothing more to do, so no message falls in between.
-Which message is next, and what is joined to it, is for ``sessions.waiting`` to say; how a run
-starts and ends, for ``sessions.run_holder``.
+Which message is next, and what is joined to it, is for ``sessions.waiting`` to say; who gets which
+outcome, for ``sessions.tickets``; how a run starts and ends, for ``sessions.run_holder``.
 """
 
 from __future__ import annotations
@@ -23,34 +23,30 @@ import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from enum import Enum, auto
-from typing import Final
 
 import structlog
 from structlog.contextvars import bind_contextvars, unbind_contextvars
 
 from compiler.errors import SafeError
-from compiler.request import HistoryMessage, ImpName, RunId, RunScope, TurnId, UserId
-from sessions.allowance import Spender
+from compiler.request import ImpName, RunId, RunScope, TurnId, UserId
 from sessions.errors import SessionErrorCode
 from sessions.faults import fault_facts
-from sessions.inbound import InboundMessage, OutcomeKind, TurnOutcome
-from sessions.outcomes import cut_off, failure, rejection, unaffordable
+from sessions.inbound import OutcomeKind
+from sessions.outcomes import cut_off, failure, over_limit
 from sessions.parts import SessionParts
 from sessions.run import EndReason, Run
 from sessions.run_holder import RunHolder
 from sessions.slots import WarmSlots
-from sessions.summaries import worth_summing_up
+from sessions.summing_up import SummingUp
 from sessions.take import TurnTaker
 from sessions.ticket import Ticket
+from sessions.tickets import Tickets
 from sessions.turn import Halted, HaltReason
 from sessions.turn_account import Taken
 from sessions.view import Interruption, SessionState, SessionView
-from sessions.waiting import TurnAtHand, Waiting, amend, unquote
+from sessions.waiting import TurnAtHand, Waiting
 
 _log = structlog.get_logger(__name__)
-
-
-STEER: Final = "steer"
 
 
 class _Step(Enum):
@@ -93,7 +89,10 @@ class Session:
         self._scope = scope
         self._on_end = on_end
         self._taker = TurnTaker(parts)
+        self._summing_up = SummingUp(parts, self._taker)
         self._waiting = Waiting(limit=parts.limits.inbox_size, talk=parts.talk)
+        self.tickets = Tickets(self._waiting, talk=parts.talk, inbox=parts.inbox, clock=parts.clock)
+        """Those of its messages that wait or are being answered."""
         self._news = asyncio.Event()
         self._holder = RunHolder(
             parts,
@@ -104,8 +103,6 @@ class Session:
             on_ending=lambda: self._enter(SessionState.ENDING),
         )
         self._state = SessionState.STARTING
-        self._current: TurnAtHand | None = None
-        """The turn that is running."""
         self._end: EndReason | None = None
         self._warm_wanted = False
         self._closing = False
@@ -115,10 +112,9 @@ class Session:
 
     def offer(self, ticket: Ticket) -> bool:
         """Let a message wait for its turn; False when there is no room for it."""
-        if not self.has_room:
+        if not self.tickets.has_room:
             return False
-        ticket.steers = self._steered_by(ticket.inbound)
-        self._waiting.add(ticket, now_ns=self._parts.clock.monotonic_ns())
+        self.tickets.add(ticket)
         if self._state is SessionState.IDLE:
             self._slots.mark_busy(self)
         self._news.set()
@@ -126,109 +122,37 @@ class Session:
             self._taker.nudge()
         return True
 
-    def _steered_by(self, inbound: InboundMessage) -> TurnId | None:
-        """Name the running turn that a message is to go into, if its author is the same.
-
-        One that waits behind another of its author's waits on: the order within a person holds.
-        """
-        current = self._current
-        if self._parts.talk().busy != STEER or current is None or current.ticket.done:
-            return None
-        own = [each for each in self._waiting if _is_of(each, inbound.scope.user_id)]
-        if current.inbound.continuation is not None:
-            return None  # the host's own words are answered there
-        same = replace(inbound.scope, message_id=None) == replace(
-            current.inbound.scope, message_id=None
-        )
-        behind = any(each.steers != current.inbound.turn_id for each in own)
-        whole = inbound.message.chunk is None and current.inbound.message.chunk is None
-        steers = same and whole and not behind and inbound.scope.user_id is not None
-        return current.inbound.turn_id if steers else None
-
-    @property
-    def has_room(self) -> bool:
-        """Whether one more message can wait."""
-        return self._waiting.has_room
-
     def warm_up(self) -> None:
         """Start a run ahead of the first message."""
         self._warm_wanted = True
         self._news.set()
 
-    def withdraw(self, turn_id: TurnId) -> bool:
-        """Take a waiting message out; its ticket tells so."""
-        ticket = self._waiting.find(turn_id)
-        if ticket is None:
-            return False
-        self._waiting.remove(ticket)
-        ticket.settle(rejection(ticket.inbound, SessionErrorCode.WITHDRAWN))
-        return True
-
-    def waits(self, turn_id: TurnId) -> bool:
-        """Tell whether a message still waits for its turn, or may have to wait again."""
-        return self._waiting.find(turn_id) is not None or self._steering(turn_id) is not None
-
-    def amend(self, inbound: InboundMessage) -> bool:
-        """Give a message that waits the words that it was edited to have.
-
-        One that steers the running turn is with pi as it was; should it get a turn of its own after
-        all, it is taken as it stands then.
-        """
-        steering = self._steering(inbound.turn_id)
-        if steering is not None:
-            amend(steering, inbound)
-        return steering is not None or self._waiting.amend(inbound)
-
-    def unquote(self, gone: HistoryMessage) -> None:
-        """Let those that wait quote no longer what was deleted."""
-        for ticket in (*self._waiting, *(self._current.others if self._current else ())):
-            unquote(ticket, gone)
-
-    def _steering(self, turn_id: TurnId) -> Ticket | None:
-        others = () if self._current is None else self._current.others
-        return next(
-            (each for each in others if each.steers and each.inbound.turn_id == turn_id), None
-        )
-
-    def waiting_of(self, user_id: UserId | None) -> int:
-        """Count the messages of one person that wait."""
-        return self._waiting.count_of(user_id)
-
-    def concerns(self, user_id: UserId | None, *, everyones: bool) -> bool:
-        """Tell whether something of a person's runs or waits, or of anybody's."""
-        running = [] if self._current is None else [self._current.ticket]
-        return any(
-            not each.done and (everyones or _is_of(each, user_id))
-            for each in (*running, *self._waiting)
-        )
-
     def interrupt(self, user_id: UserId | None, *, everyones: bool, drop: bool) -> Interruption:
         """Cut off a person's running turn, or anybody's, and drop what waits of them if wanted."""
-        current = self._current
-        stopped = current is not None and (everyones or _is_of(current.ticket, user_id))
-        if current is not None and stopped and (stopped := not current.ticket.done):
-            current.drops_steers = drop
-            self.halt(HaltReason.STOPPED)
-        theirs = [each for each in self._waiting if everyones or _is_of(each, user_id)]
-        dropped = theirs if drop else []
-        for ticket in dropped:
-            self._waiting.remove(ticket)
-            _settle(ticket, rejection(ticket.inbound, SessionErrorCode.STOPPED))
-        return Interruption(stopped=stopped, dropped=len(dropped), kept=len(self._waiting))
+        stopped = self.tickets.runs(user_id, everyones=everyones)
+        if stopped:
+            self._cut_off_current(drop=drop)
+        dropped = self.tickets.drop(user_id, everyones=everyones) if drop else 0
+        return Interruption(stopped=stopped, dropped=dropped, kept=len(self._waiting))
 
     def stop_turn(self, turn_id: TurnId, *, drop: bool) -> Interruption:
         """Cut off one turn if it runs, and drop or keep what its author has waiting behind it."""
-        current = self._current
+        current = self.tickets.current
         if current is None or not current.concerns(turn_id) or current.ticket.done:
             return Interruption(kept=len(self._waiting))
-        current.drops_steers = drop
-        self.halt(HaltReason.STOPPED)
+        self._cut_off_current(drop=drop)
         done = self.interrupt(current.inbound.scope.user_id, everyones=False, drop=drop)
         return replace(done, stopped=True)
 
+    def _cut_off_current(self, *, drop: bool) -> None:
+        """Cut off the turn at hand; what was to steer it is dropped, or waits for its own."""
+        if self.tickets.current is not None:
+            self.tickets.current.drops_steers = drop
+        self.halt(HaltReason.STOPPED)
+
     def forget(self, turn_id: TurnId) -> None:
         """Cut off the turn of a deleted message, and let no later turn know of it."""
-        current = self._current
+        current = self.tickets.current
         if current is not None and current.concerns(turn_id):
             current.gone.add(turn_id)
             self.halt(HaltReason.STOPPED)
@@ -241,7 +165,7 @@ class Session:
         It does if it is among ``holders`` or has that message at hand; so may one that is still
         being found.
         """
-        current, run = self._current, self._run
+        current, run = self.tickets.current, self._run
         at_hand = current is not None and current.concerns(turn_id)
         if at_hand or (holders and (run is None or run.run_id in holders)):
             self.end(EndReason.RESET)
@@ -252,16 +176,14 @@ class Session:
             return
         self._end = reason
         if reason is EndReason.STOPPED:
-            self._refuse_all(SessionErrorCode.STOPPED)
-            if self._current is not None:
-                self._current.drops_steers = True
-            self.halt(HaltReason.STOPPED)
+            self.tickets.refuse_all(SessionErrorCode.STOPPED)
+            self._cut_off_current(drop=True)
         self._news.set()
 
     def close(self) -> None:
         """Refuse what waits and leave after the running turn, ready to be resumed."""
         self._closing = True
-        self._refuse_all(SessionErrorCode.HOST_CLOSING)
+        self.tickets.refuse_all(SessionErrorCode.HOST_CLOSING)
         self._news.set()
 
     def halt(self, reason: HaltReason) -> None:
@@ -279,7 +201,7 @@ class Session:
     @property
     def ends_soon(self) -> bool:
         """Whether a session that is told to end waits for nothing but its own records."""
-        current = self._current
+        current = self.tickets.current
         return not self.busy or (current is not None and current.ticket.done)
 
     async def run_ended(self) -> None:
@@ -334,7 +256,7 @@ class Session:
             unserved = SessionErrorCode.SESSION_BROKEN
         finally:
             self._on_end(self)
-            self._refuse_all(unserved)
+            self.tickets.refuse_all(unserved)
             await self._holder.end(EndReason.SHUTDOWN if self._closing else EndReason.FAILED)
 
     async def _serve(self) -> None:
@@ -348,7 +270,7 @@ class Session:
                     await self._holder.end(self._end or EndReason.IDLE)
                     self._end = None
                 case _Step.ANSWER:
-                    await self._answer(self._waiting.take_next())
+                    await self._answer(self.tickets.take_next())
                 case _Step.DROP_PI:
                     await self._holder.drop_process()
                 case _Step.WARM_UP:
@@ -397,33 +319,34 @@ class Session:
         self._slots.mark_busy(self)
         self._holder.begin()
         self._scope = turn.inbound.scope
-        self._current = turn
         turn.ticket.begin()
         bind_contextvars(turn_id=turn.inbound.turn_id)
         try:
             await self._take(turn)
         except asyncio.CancelledError:
-            self._conclude(turn, self._cut_off(turn, HaltReason.SHUTDOWN))
+            self.tickets.conclude(
+                turn, cut_off(turn.inbound, self._holder.run_id, HaltReason.SHUTDOWN)
+            )
             raise
         except SafeError as error:
             _log.warning("turn.refused", code=str(error.code), **error.facts)
-            self._conclude(turn, failure(turn.inbound, self._holder.run_id, error))
+            self.tickets.conclude(turn, failure(turn.inbound, self._holder.run_id, error))
         except Halted as halted:
-            self._conclude(turn, self._cut_off(turn, halted.reason))
+            self.tickets.conclude(turn, cut_off(turn.inbound, self._holder.run_id, halted.reason))
         except Exception as error:  # noqa: BLE001 - the boundary of one turn
             _log.error("turn.broken", **fault_facts(error))
-            self._conclude(turn, failure(turn.inbound, self._holder.run_id, error))
+            self.tickets.conclude(turn, failure(turn.inbound, self._holder.run_id, error))
             self._end = self._end or EndReason.FAILED
         if not await self._holder.has_process():
             self._end = self._end or EndReason.FAILED
-        self._current = None
+        self.tickets.current = None
         unbind_contextvars("turn_id")
         self._rest()
 
     async def _take(self, turn: TurnAtHand) -> None:
         inbound = turn.inbound
-        if (refused := self._over_limit(inbound)) is not None:
-            self._conclude(turn, refused)
+        if (refused := over_limit(self._parts.allowance, inbound)) is not None:
+            self.tickets.conclude(turn, refused)
             return
         run, taken = await self._taken(turn)
         if taken.again:
@@ -431,15 +354,16 @@ class Session:
             await self._taker.record(run, taken, None)
             await self._holder.end(EndReason.ROLLOVER)
             run, taken = await self._taken(turn)
-        self._take_back(turn, taken.not_steered)
+        self.tickets.take_back(turn, taken.not_steered)
         if turn.others and (turn.gone or taken.outcome.kind is OutcomeKind.OVERFLOW):
-            await self._part(run, turn, taken)
+            await self._taker.record(run, taken, None)
+            await self.tickets.part(turn, taken.outcome)
+            self._end = self._end or taken.ends_run
             return
-        unheard = taken.steered if _failed(taken.outcome) else ()
-        turn.others = [each for each in turn.others if each not in unheard]
-        self._conclude(turn, taken.outcome)
+        unheard = self.tickets.unheard(turn, taken.outcome, taken.steered)
+        self.tickets.conclude(turn, taken.outcome)
         await self._taker.record(run, taken, self._holder.claim(run, self._scope))
-        await self._let_wait_again(unheard)
+        await self.tickets.let_wait_again(unheard)
         if taken.ends_run is not None:
             self._end = self._end or taken.ends_run
         elif await self._taker.is_full(run):
@@ -452,83 +376,10 @@ class Session:
             run,
             turn.inbound,
             ready=self._holder.came_up,
-            steers=self._next_steer,
+            steers=self.tickets.next_steer,
             draft=turn.ticket.draft,
         )
         return run, taken
-
-    def _next_steer(self) -> Ticket | None:
-        """Take the next message for the running turn out of those that wait."""
-        turn = self._current
-        ticket = self._waiting.next_steer(turn.inbound.turn_id) if turn is not None else None
-        if turn is not None and ticket is not None:
-            turn.others.append(ticket)
-        return ticket
-
-    def _take_back(self, turn: TurnAtHand, tickets: tuple[Ticket, ...]) -> None:
-        """Let messages that pi did not take up wait again, or drop them with the stopped turn."""
-        for ticket in tickets:
-            turn.others.remove(ticket)
-            if ticket.inbound.turn_id in turn.gone:
-                _settle(ticket, rejection(ticket.inbound, SessionErrorCode.WITHDRAWN))
-            elif turn.drops_steers:
-                _settle(ticket, rejection(ticket.inbound, SessionErrorCode.STOPPED))
-            else:
-                self._waiting.put_back(ticket, now_ns=self._parts.clock.monotonic_ns())
-
-    async def _part(self, run: Run, turn: TurnAtHand, taken: Taken) -> None:
-        """Let the messages of a turn wait again, each for a turn of its own.
-
-        Together they were too long, or one was deleted, and the others are owed an answer still.
-        """
-        await self._taker.record(run, taken, None)
-        left = [each for each in (*turn.others, turn.ticket) if not turn.is_gone(each)]
-        if turn.is_gone(turn.ticket):
-            _settle(turn.ticket, taken.outcome)
-        for each in turn.others:
-            if turn.is_gone(each):
-                _settle(each, rejection(each.inbound, SessionErrorCode.WITHDRAWN))
-        await self._let_wait_again(left)
-        self._end = self._end or taken.ends_run
-
-    async def _let_wait_again(self, tickets: Collection[Ticket]) -> None:
-        """Let messages wait for turns of their own after all."""
-        if not tickets:
-            return
-        try:
-            await self._parts.inbox.release([each.inbound for each in tickets])
-        except SafeError as error:
-            _log.warning("turn.unreleased", code=str(error.code))
-        for each in tickets:
-            self._waiting.put_back(each, now_ns=self._parts.clock.monotonic_ns())
-
-    def _over_limit(self, inbound: InboundMessage) -> TurnOutcome | None:
-        """Refuse a message whose model call would be refused, before anything starts for it."""
-        allowance = self._parts.allowance
-        if allowance is None:
-            return None
-        refusal = allowance.refusal(Spender.of(inbound.imp, inbound.scope))
-        if refusal is None:
-            return None
-        _log.info("turn.over_limit", code=refusal.code)
-        return unaffordable(inbound, refusal)
-
-    def _cut_off(self, turn: TurnAtHand, reason: HaltReason) -> TurnOutcome:
-        return cut_off(turn.inbound, self._holder.run_id, reason)
-
-    def _conclude(self, turn: TurnAtHand, outcome: TurnOutcome) -> None:
-        """Hand out the outcome of a turn.
-
-        What was joined to it gets none of its own, unless it came later and no answer stands for
-        it.
-        """
-        _settle(turn.ticket, outcome)
-        alone = outcome.kind in (OutcomeKind.FAILED, OutcomeKind.CUT_OFF)
-        for each in turn.others:
-            if alone and each.steers is not None:
-                _settle(each, replace(outcome, turn_id=each.inbound.turn_id))
-            else:
-                _settle(each, rejection(each.inbound, SessionErrorCode.JOINED))
 
     def _rest(self) -> None:
         self._enter(SessionState.IDLE)
@@ -548,49 +399,11 @@ class Session:
 
     async def _sum_up(self) -> None:
         """Have an idle conversation summed up before it ends, where the owner wants that."""
-        run, desk = self._run, self._parts.summaries
-        if not self._parts.limits.summaries or desk is None or self._end is not None:
-            return
-        if run is None or not run.alive:
-            return
-        self._enter(SessionState.BUSY)
-        try:
-            sources = await desk.sources(run, self._scope)
-            inbound = desk.request(run, self._scope)
-            if not worth_summing_up(run, sources) or self._over_limit(inbound) is not None:
-                return
-            bind_contextvars(turn_id=inbound.turn_id)
-            taken = await self._taker.take(run, inbound)
-            await self._taker.record(run, taken, None)
-            if taken.outcome.kind is OutcomeKind.REPLIED:
-                await desk.keep(run, self._scope, taken.outcome.text, sources)
-        except SafeError as error:
-            _log.warning("session.not_summed_up", code=str(error.code), **error.facts)
-        except Exception as error:  # noqa: BLE001 - the run ends whatever became of it
-            _log.error("session.not_summed_up", **fault_facts(error))
-        unbind_contextvars("turn_id")
+        run = self._run
+        if self._end is None and run is not None and run.alive and self._summing_up.wanted:
+            self._enter(SessionState.BUSY)
+            await self._summing_up.sum_up(run, self._scope)
 
     def _enter(self, state: SessionState) -> None:
         self._state = state
         self._since_ns = self._parts.clock.monotonic_ns()
-
-    def _refuse_all(self, code: SessionErrorCode) -> None:
-        for ticket in self._waiting.drain():
-            _settle(ticket, rejection(ticket.inbound, code))
-
-
-def _settle(ticket: Ticket, outcome: TurnOutcome) -> None:
-    if not ticket.done:
-        ticket.settle(outcome)
-
-
-def _failed(outcome: TurnOutcome) -> bool:
-    """Tell whether a turn has no answer though nobody wanted its end."""
-    wanted = (HaltReason.STOPPED, HaltReason.SHUTDOWN)
-    failed = outcome.kind in (OutcomeKind.FAILED, OutcomeKind.CUT_OFF)
-    return failed and outcome.error_code not in wanted
-
-
-def _is_of(ticket: Ticket, user_id: UserId | None) -> bool:
-    """Tell whether a message is a person's; of nobody known there is none."""
-    return user_id is not None and ticket.inbound.scope.user_id == user_id

@@ -157,7 +157,7 @@ class TurnAccount:
             return replace(self._start, memory=notes, briefing=briefing)
         if not self._is_first or self.inbound.scope.channel_id is None:
             return parts.sources.turn(run.engine, memory=notes, briefing=briefing)
-        if run.woken_by is None:
+        if run.woken_by is None:  # the first message of a burst: history ends before it
             run.woken_by = (*self.joined, self.inbound.message.message_id)[0]
         await self.memory.before_history()
         history = await parts.history.recent(

@@ -283,7 +283,7 @@ async def test_what_cannot_be_written_down_is_not_given_to_pi(tmp_path: Path) ->
             with locked(tmp_path / "inglenook.db", world.database):
                 second = registry.submit(message)
                 (session,) = registry._sessions.values()
-                turn = session._current
+                turn = session.tickets.current
                 assert turn is not None
                 await eventually(lambda: second in turn.others)
                 world.engine.last.reply("One.")
