@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
+from support.playground_bot import PATIENCE_SECONDS
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
@@ -25,7 +27,7 @@ QUIET = (
     "--disable-component-update",
     "--disable-sync",
 )
-WAIT_MILLISECONDS = 30_000
+WAIT_MILLISECONDS = 1000 * PATIENCE_SECONDS
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this system")
 
@@ -58,7 +60,9 @@ class Seen:
 async def chromium() -> AsyncIterator[Browser]:
     """Run a browser until the block ends."""
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        browser = await playwright.chromium.launch(
+            executable_path=CHROMIUM, args=list(QUIET), timeout=WAIT_MILLISECONDS
+        )
         try:
             yield browser
         finally:
@@ -78,11 +82,34 @@ async def sit(window: BrowserContext, seen: Seen, where: str, *, width: int = 12
     """Open the page at ``#/person/channel`` in a tab of its own, and wait until it is ready."""
     page = await window.new_page()
     await page.set_viewport_size({"width": width, "height": 800})
+    await sit_in(page, seen, where)
+    return page
+
+
+async def sit_in(page: Page, seen: Seen, where: str) -> None:
+    """Open ``#/person/channel`` in a tab, and wait until it is ready."""
     page.set_default_timeout(WAIT_MILLISECONDS)
     seen.watch(page)
     await page.goto(f"{seen.origin}/playground/#/{where}")
+    await seated(page, where)
+
+
+async def seated(page: Page, where: str) -> None:
+    """Wait until a person's conversation is shown, and all that happens there will be."""
+    place = page.locator(f".place[aria-current][href='#/{where}']")
+    await place.wait_for(state="attached")  # on a phone it is out of view
     await page.wait_for_selector("#messages[aria-busy=false]")
-    return page
+
+
+async def keep_shown(page: Page) -> None:
+    """Let a page keep what it shows for some seconds alone, however long we take to look."""
+    await page.evaluate(
+        """() => {
+            const [soon, now] = [setTimeout, Date.now()];
+            globalThis.setTimeout = (work, wait) => wait < 5000 && soon(work, wait);
+            Date.now = () => now;
+        }"""
+    )
 
 
 async def leave(window: BrowserContext) -> None:

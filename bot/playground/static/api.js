@@ -47,6 +47,11 @@ export class Events {
     Object.assign(this, { onOpen, onEvent, onLost });
   }
 
+  /** Whether what happens is being told. */
+  get isOpen() {
+    return this.#socket?.readyState === WebSocket.OPEN;
+  }
+
   follow(person) {
     this.close();
     const address = new URL(`${BASE}events?as=${encodeURIComponent(person)}`, document.baseURI);

@@ -1,9 +1,12 @@
 // The chat page of the playground: puts the parts together and follows what happens.
 
-import { Events, read } from "./api.js";
-import { announce, fill, icon } from "./dom.js";
+import { Events } from "./api.js";
+import { forgetOffered } from "./commands.js";
+import { announce, fill, icon, newer } from "./dom.js";
 import { Composer } from "./composer.js";
-import { attempt, closePopup, notice } from "./popups.js";
+import { interact } from "./modals.js";
+import { attempt, closeAll, notice } from "./popups.js";
+import { readHere } from "./seat.js";
 import { Sidebar } from "./sidebar.js";
 import * as store from "./store.js";
 import { Timeline } from "./timeline.js";
@@ -12,11 +15,11 @@ const { state } = store;
 const TYPING_MILLISECONDS = 10_000;
 const ROOM_ICONS = { text: "hash", forum: "hash", thread: "thread", dm: "at" };
 
-const sidebar = new Sidebar({ onPerson: (id) => go(id, state.current) });
+const sidebar = new Sidebar({ onPerson: (id) => go(id, wanted().channel) });
 const timeline = new Timeline({
   onReply: (message) => composer.reply(message),
   onGoTo: (id) => go(state.me, id),
-  onCommand: (what, body) => composer.interact(what, body),
+  onCommand: interact,
 });
 const composer = new Composer({ onEditLast: (message) => timeline.edit(message) });
 const events = new Events({ onOpen: () => attempt(refresh), onEvent: happened, onLost: lost });
@@ -44,16 +47,17 @@ async function follow() {
 async function sit(id) {
   events.close();
   store.forget();
-  closePopup({ focus: false });
+  forgetOffered();
+  closeAll();
+  composer.close();
   timeline.clear();
-  state.current = null;
-  const world = await read("world", id ? { as: id } : {});
+  const world = await readHere("world", id ? { as: id } : {});
   state.me = world.me;
   store.rememberPerson(world.me);
   store.takeWorld(world);
   showBanner(world.banner);
-  await enter(wanted().channel);
-  events.follow(world.me);
+  await attempt(() => enter(wanted().channel));
+  if (state.me === world.me) events.follow(world.me); // and nobody else sits here by now
 }
 
 async function enter(id) {
@@ -65,6 +69,7 @@ async function enter(id) {
   showHead(known);
   sidebar.show();
   composer.enter();
+  timeline.clear();
   showTyping();
   await loadMessages(known.id);
   return undefined;
@@ -73,7 +78,7 @@ async function enter(id) {
 async function loadMessages(id) {
   const meanwhile = [];
   heard.add(meanwhile);
-  const page = await read("messages", { as: state.me, channel: id }).finally(() => heard.delete(meanwhile));
+  const page = await readShown(id).finally(() => heard.delete(meanwhile));
   if (state.current !== id) return;
   state.messages.set(id, new Map());
   page.messages.forEach(store.putMessage);
@@ -81,8 +86,21 @@ async function loadMessages(id) {
   if (page.more) state.complete.delete(id);
   else state.complete.add(id);
   timeline.showAll();
+  timeline.setBusy(!events.isOpen);
   store.markRead(id);
   sidebar.show();
+}
+
+/** Read the newest messages of a conversation: as far back as it is shown already. */
+async function readShown(id) {
+  const first = timeline.shown === id ? store.messagesOf(id)[0] : null;
+  let { messages, more } = await readHere("messages", { channel: id });
+  while (first && more && newer(messages[0].id, first.id)) {
+    const earlier = await readHere("messages", { channel: id, before: messages[0].id });
+    messages = [...earlier.messages, ...messages];
+    more = earlier.more;
+  }
+  return { messages, more };
 }
 
 function showHead(here) {
@@ -100,22 +118,34 @@ function showBanner(text) {
 
 // What happens
 
-let wasLost = false;
+let endNotice = null;
 
 function lost() {
-  if (!wasLost) notice("The playground went away. Trying to reach it again…");
-  wasLost = true;
+  endNotice ??= notice("The playground went away. Trying to reach it again…", Infinity);
+  timeline.setBusy(true);
 }
 
-/** After each (re)connection: read the world and the conversation anew. */
+/** After each (re)connection: read the world, the commands and the conversation anew. */
 async function refresh() {
-  wasLost = false;
+  endNotice?.();
+  endNotice = null;
   await reloadWorld();
-  if (state.current) await loadMessages(state.current);
+  await Promise.all([reloadCommands(), state.current && loadMessages(state.current)]);
 }
+
+function reloadCommands() {
+  forgetOffered();
+  return composer.loadCommands();
+}
+
+let worldsAsked = 0;
 
 async function reloadWorld() {
-  store.takeWorld(await read("world", { as: state.me }));
+  worldsAsked += 1;
+  const mine = worldsAsked;
+  const world = await readHere("world");
+  if (mine !== worldsAsked) return; // a newer one is on its way
+  store.takeWorld(world);
   const here = store.channel();
   if (here) showHead(here);
   else await enter(null);
@@ -137,7 +167,7 @@ function happened(event) {
     case "gone": return onGone(event);
     case "typing": return onTyping(event);
     case "world": return attempt(reloadWorld);
-    case "bot": return onBot(event.online);
+    case "bot": return attempt(() => Promise.all([reloadWorld(), reloadCommands()]));
     default: return undefined;
   }
 }
@@ -178,11 +208,6 @@ function showTyping() {
   const now = Date.now();
   const here = [...(state.typing.get(state.current) ?? [])];
   composer.showTyping(here.filter(([, until]) => until > now).map(([id]) => id));
-}
-
-function onBot(online) {
-  state.world.bot.online = online;
-  sidebar.show();
 }
 
 addEventListener("focus", () => {

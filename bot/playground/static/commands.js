@@ -2,11 +2,34 @@
 
 import { act } from "./api.js";
 import { h, iconButton } from "./dom.js";
+import { readHere } from "./seat.js";
 import { Suggest } from "./suggest.js";
 import { channelsHere, membersHere, rolesHere, state } from "./store.js";
 
 const SUBCOMMAND = 1, GROUP = 2, INTEGER = 4, BOOLEAN = 5, USER = 6, CHANNEL = 7, ROLE = 8, MENTIONABLE = 9, NUMBER = 10, FILE = 11;
 const AUTOCOMPLETE_MILLISECONDS = 120;
+
+/** What was asked for, by conversation: promises of commands. */
+const asked = new Map();
+
+/**
+ * The commands that the person is offered in a conversation, asked for once until `forgetOffered`.
+ * No answer, and none yet, are asked for again: a bot that starts has its commands a little later.
+ */
+export function offered(channel) {
+  if (!asked.has(channel)) {
+    const answer = readHere("commands", { channel }).then((found) => found.commands);
+    const forget = () => asked.get(channel) === answer && asked.delete(channel);
+    asked.set(channel, answer);
+    answer.then((found) => found.length || forget(), forget);
+  }
+  return asked.get(channel);
+}
+
+/** Ask anew from now on: another person sits here, or the bot offers something else. */
+export function forgetOffered() {
+  asked.clear();
+}
 
 /** All that can be typed: `{path: "runs show", description, options}`. */
 export function leaves(commands) {
@@ -26,7 +49,7 @@ export function matching(all, typed) {
   return all.filter((leaf) => score(leaf) < 2).sort((a, b) => score(a) - score(b) || a.path.localeCompare(b.path));
 }
 
-/** The form of one command; `run(path, options, files)` when sent, `leave()` when given up. */
+/** The form of one command; `run(options, files)` when sent, `leave()` when given up. */
 export class CommandForm {
   constructor(leaf, { run, leave }) {
     Object.assign(this, { leaf, run, leave });
@@ -81,23 +104,29 @@ export class CommandForm {
     const suggest = new Suggest(control, {
       label: `Choices for ${option.name}`,
       take: (item) => {
+        stopAsking();
         control.value = item.label;
         control.chosen = { label: item.label, value: item.value };
       },
     });
     let timer = 0;
-    let asked = 0;
+    let questions = 0;
+    const stopAsking = () => {
+      clearTimeout(timer);
+      questions += 1; // what is on its way comes too late
+    };
     const askBot = async () => {
-      asked += 1;
-      const mine = asked;
+      stopAsking();
+      const mine = questions;
       const answer = await act("autocomplete", {
         as: state.me, channel: state.current, name: this.leaf.path, focused: option.name, options: this.#values(true),
       }).catch(() => ({ choices: [] }));
-      if (mine !== asked || document.activeElement !== control) return;
+      if (mine !== questions || document.activeElement !== control) return;
       suggest.show(answer.choices.map((choice) => ({ label: choice.name, value: choice.value })));
     };
     control.addEventListener("input", () => {
-      clearTimeout(timer);
+      stopAsking();
+      suggest.show([]); // those were for other words
       timer = setTimeout(askBot, AUTOCOMPLETE_MILLISECONDS);
     });
     control.addEventListener("focus", askBot);
@@ -118,7 +147,7 @@ export class CommandForm {
   #submit(event) {
     event.preventDefault();
     const files = this.fields.filter(({ option, control }) => option.type === FILE && control.files[0]);
-    this.run(this.leaf.path, this.#values(), files.map(({ option, control }) => ({ name: option.name, file: control.files[0] })));
+    this.run(this.#values(), files.map(({ option, control }) => ({ name: option.name, file: control.files[0] })));
   }
 }
 

@@ -1,11 +1,10 @@
 // The parts of a message beside its text: files, embeds, buttons, selects and newer layouts.
 
-import { act } from "./api.js";
 import { fill, h, icon, sizeText } from "./dom.js";
 import { markdown } from "./markdown.js";
-import { askModal } from "./modals.js";
-import { attempt, lightbox, notice } from "./popups.js";
-import { botName, channelsHere, membersHere, names, rolesHere, state } from "./store.js";
+import { interact } from "./modals.js";
+import { lightbox } from "./popups.js";
+import { channelsHere, membersHere, names, rolesHere, state } from "./store.js";
 
 const ROW = 1, BUTTON = 2, STRING = 3, SECTION = 9, TEXT = 10, THUMBNAIL = 11, GALLERY = 12, FILE = 13, SEPARATOR = 14, CONTAINER = 17;
 const SELECTS = new Set([STRING, 5, 6, 7, 8]);
@@ -120,10 +119,8 @@ function mediaOf(media, message) {
   return file ? attachment(file) : null;
 }
 
-async function use(message, part, values) {
-  const result = await attempt(() => act("click", { as: state.me, channel: message.channel_id, message: message.id, custom_id: part.custom_id, values }));
-  if (result?.modal) await askModal(result);
-  if (result?.silent) notice(`${botName()} did not answer in time.`);
+function use(message, part, values) {
+  return interact("click", { as: state.me, channel: message.channel_id, message: message.id, custom_id: part.custom_id, values });
 }
 
 function button(part, message) {
@@ -131,6 +128,7 @@ function button(part, message) {
   if (part.style === 5) return h("span", { class: "link" }, label, " ", `(${part.url})`);
   const node = h("button", { type: "button", class: `button ${STYLES[part.style] ?? ""}`, disabled: part.disabled }, label);
   node.addEventListener("click", async () => {
+    if (node.hasAttribute("aria-busy")) return; // one click acts once
     node.setAttribute("aria-busy", "true");
     await use(message, part);
     node.removeAttribute("aria-busy");

@@ -1,13 +1,13 @@
 // Where one writes: text, files, mentions, replies; "/" leads to the commands.
 
 import { addressed } from "./address.js";
-import { act, read } from "./api.js";
-import { CommandForm, leaves, matching } from "./commands.js";
+import { act } from "./api.js";
+import { CommandForm, leaves, matching, offered } from "./commands.js";
 import { avatar, fill, h, icon, iconButton, sizeText } from "./dom.js";
 import { excerpt } from "./message.js";
-import { askModal } from "./modals.js";
+import { interact } from "./modals.js";
 import { attempt, notice } from "./popups.js";
-import { botName, channel, membersHere, messagesOf, nameOf, rolesHere, state } from "./store.js";
+import { channel, membersHere, messagesOf, nameOf, rolesHere, state } from "./store.js";
 import { Suggest } from "./suggest.js";
 
 const TYPING_MILLISECONDS = 7000;
@@ -15,15 +15,18 @@ const LIMIT_CHARS = 2000;
 const FILES = 10;
 const SUGGESTIONS = 8;
 const COMMAND_SUGGESTIONS = 40;
+/** A draft; `aside` is a text that waits until a command is chosen. */
+const NOTHING = { text: "", aside: "", files: [], replyTo: null };
 
 export class Composer {
   constructor({ onEditLast }) {
     this.onEditLast = onEditLast;
     this.node = document.getElementById("composer");
-    this.replyTo = null;
-    this.files = [];
     this.typedAt = 0;
+    /** What is being written, by person and conversation: like `NOTHING`. */
     this.drafts = new Map();
+    /** Ends when everything that was sent has arrived: in the order in which it was written. */
+    this.sent = Promise.resolve();
     this.#build();
   }
 
@@ -35,13 +38,14 @@ export class Composer {
     this.replyBar = h("div", { class: "reply-bar", hidden: true });
     this.fileBar = h("ul", { class: "file-bar", "aria-label": "Files to send", hidden: true });
     this.typing = h("p", { class: "typing", "aria-live": "polite" });
+    this.sending = h("span", { class: "sending", hidden: true }, "Sending…");
     this.line = h("div", { class: "entry-line" },
       iconButton("clip", "Attach files", () => this.picker.click()),
       this.entry,
       iconButton("slash", "Commands", () => this.startCommand()),
       h("button", { type: "button", class: "send", "aria-label": "Send", title: "Send", onclick: () => this.send() }, icon("send")));
     this.slot = h("div", { class: "command-slot" });
-    fill(this.node, this.suggest.list, this.replyBar, this.fileBar, this.slot, this.line, h("div", { class: "under" }, this.typing, this.count), this.picker);
+    fill(this.node, this.suggest.list, this.replyBar, this.fileBar, this.slot, this.line, h("div", { class: "under" }, this.typing, this.sending, this.count), this.picker);
     this.entry.addEventListener("input", () => this.#changed());
     this.entry.addEventListener("keydown", (event) => this.#keys(event));
     this.entry.addEventListener("paste", (event) => event.clipboardData.files.length && (event.preventDefault(), this.addFiles(event.clipboardData.files)));
@@ -52,32 +56,60 @@ export class Composer {
 
   /** Follow to another conversation; what was being written there comes back. */
   enter() {
+    this.node.inert = false;
     this.#leaveCommand();
-    this.reply(null);
-    this.commands = null;
+    this.#showDraft();
     const here = channel();
-    this.entry.value = this.drafts.get(this.#key()) ?? "";
     const shut = here?.can_send === false;
     this.entry.disabled = shut;
     this.entry.placeholder = shut ? "You cannot write here" : `Message ${here?.kind === "text" ? "#" : ""}${here?.name ?? ""}`;
-    this.#fit();
-    this.#loadCommands();
+    this.loadCommands();
   }
+
+  /** Take nothing until somebody enters a conversation. */
+  close() {
+    this.node.inert = true;
+    this.#leaveCommand();
+    this.#showDraft();
+  }
+
+  /** Learn what is offered here, anew when that has been forgotten. */
+  async loadCommands() {
+    const key = this.#key();
+    this.commands = null;
+    const found = await offered(state.current).catch(() => null);
+    if (key !== this.#key() || !found) return;
+    this.commands = leaves(found);
+    if (this.commands.length && document.activeElement === this.entry && this.entry.value.startsWith("/")) this.#suggestions();
+  }
+
+  // What is being written
 
   #key() {
     return `${state.me}/${state.current}`;
   }
 
-  async #loadCommands() {
-    const key = this.#key();
-    const answer = await read("commands", { as: state.me, channel: state.current }).catch(() => ({ commands: [] }));
-    if (key === this.#key()) this.commands = leaves(answer.commands);
+  #draft() {
+    return this.drafts.get(this.#key()) ?? NOTHING;
+  }
+
+  #keep(changes) {
+    this.drafts.set(this.#key(), { ...this.#draft(), ...changes });
+  }
+
+  #showDraft() {
+    const { text } = this.#draft();
+    if (this.entry.value !== text) this.entry.value = text;
+    this.suggest.show([]);
+    this.#fit();
+    this.#showReply();
+    this.#showFiles();
   }
 
   // Typing
 
   #changed() {
-    this.drafts.set(this.#key(), this.entry.value);
+    this.#keep({ text: this.entry.value });
     this.#fit();
     this.#suggestions();
     if (!this.entry.value || this.entry.value.startsWith("/")) return;
@@ -94,17 +126,15 @@ export class Composer {
     this.count.classList.toggle("over", left < 0);
   }
 
-  async #suggestions() {
+  #suggestions() {
     const text = this.entry.value.slice(0, this.entry.selectionStart);
-    if (/^\/[^\n]*$/.test(text)) {
-      if (!this.commands) await this.#loadCommands();
-      return this.#suggestCommands(text.slice(1));
-    }
+    if (/^\/[^\n]*$/.test(text)) return this.#suggestCommands(text.slice(1));
     const word = /(?:^|\s)@([\p{L}\p{N}_ ]{0,20})$/u.exec(text);
     return word ? this.#suggestPeople(word[1]) : this.suggest.show([]);
   }
 
   #suggestCommands(typed) {
+    if (!this.commands?.length) return this.loadCommands(); // which suggests them
     const exact = this.commands.find((leaf) => typed === `${leaf.path} `);
     if (exact) return this.#openCommand(exact);
     return this.suggest.show(matching(this.commands, typed).slice(0, COMMAND_SUGGESTIONS).map((leaf) => ({
@@ -131,7 +161,7 @@ export class Composer {
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       this.send();
-    } else if (event.key === "Escape" && this.replyTo) {
+    } else if (event.key === "Escape" && this.#draft().replyTo) {
       this.reply(null);
     } else if (event.key === "ArrowUp" && !this.entry.value) {
       event.preventDefault();
@@ -143,102 +173,124 @@ export class Composer {
   // Replies and files
 
   reply(message) {
-    this.replyTo = message;
-    this.replyBar.hidden = !message;
-    if (!message) return;
-    fill(this.replyBar, icon("reply"), h("span", {}, "Replying to ", h("strong", {}, nameOf(message.author.id) ?? "someone"), `: ${excerpt(message)}`), iconButton("close", "Do not reply", () => this.reply(null)));
+    this.#keep({ replyTo: message });
+    this.#showReply();
     this.entry.focus();
+  }
+
+  #showReply() {
+    const message = this.#draft().replyTo;
+    this.replyBar.hidden = !message;
+    if (message) fill(this.replyBar, icon("reply"), h("span", {}, "Replying to ", h("strong", {}, nameOf(message.author.id) ?? "someone"), `: ${excerpt(message)}`), iconButton("close", "Do not reply", () => this.reply(null)));
   }
 
   addFiles(list) {
-    this.files.push(...list);
-    if (this.files.length > FILES) notice(`At most ${FILES} files go along with one message.`);
-    this.files = this.files.slice(0, FILES);
+    const files = [...this.#draft().files, ...list];
+    if (files.length > FILES) notice(`At most ${FILES} files go along with one message.`);
+    this.#takeFiles(files.slice(0, FILES));
     this.picker.value = "";
-    this.#showFiles();
     this.entry.focus();
+  }
+
+  #takeFiles(files) {
+    this.#keep({ files });
+    this.#showFiles();
   }
 
   #showFiles() {
-    this.fileBar.hidden = !this.files.length;
-    fill(this.fileBar, this.files.map((file) => h("li", {}, icon("file"), h("span", {}, file.name), h("small", {}, sizeText(file.size)), iconButton("close", `Leave out ${file.name}`, () => {
-      this.files = this.files.filter((other) => other !== file);
-      this.#showFiles();
-    }))));
+    const { files } = this.#draft();
+    this.fileBar.hidden = !files.length;
+    fill(this.fileBar, files.map((file) => h("li", {}, icon("file"), h("span", {}, file.name), h("small", {}, sizeText(file.size)),
+      iconButton("close", `Leave out ${file.name}`, () => this.#takeFiles(files.filter((other) => other !== file))))));
   }
 
+  // Sending
+
+  /** Send what is written. The field is free for the next at once; what is refused comes back to it. */
   async send() {
-    const content = addressed(this.entry.value.trimEnd());
-    if ((!content.trim() && !this.files.length) || this.sending) return;
-    if (content.startsWith("/") && !this.files.length && this.#runTyped(content)) return;
-    this.sending = true;
-    const body = { as: state.me, channel: state.current, content, reply_to: this.replyTo?.id };
     const key = this.#key();
-    const done = await attempt(() => act("say", body, this.files));
-    this.sending = false;
-    if (!done) return;
+    const draft = { ...this.#draft(), text: this.entry.value };
+    const content = addressed(draft.text.trimEnd());
+    if (!content.trim() && !draft.files.length) return;
+    if (content.startsWith("/") && !draft.files.length) {
+      const leaf = await this.#typedOut(content);
+      if (key !== this.#key() || this.entry.value !== draft.text) return; // written on meanwhile
+      if (leaf) return this.#openCommand(leaf);
+    }
+    const body = { as: state.me, channel: state.current, content, reply_to: draft.replyTo?.id };
     this.drafts.delete(key);
     this.typedAt = 0;
-    this.files = [];
-    this.#showFiles();
-    if (key !== this.#key()) return;
-    this.reply(null);
-    this.entry.value = "";
-    this.suggest.show([]);
-    this.#fit();
+    this.#showDraft();
     this.entry.focus();
+    const mine = this.sent.then(async () => {
+      const done = await attempt(() => act("say", body, draft.files));
+      if (!done) this.#giveBack(key, draft);
+    });
+    this.sent = mine;
+    this.sending.hidden = false;
+    await mine;
+    this.sending.hidden = this.sent === mine;
   }
 
-  /** A whole command typed out opens its form instead of being said. */
-  #runTyped(text) {
-    const leaf = this.commands?.find((one) => text.slice(1).trim() === one.path);
-    if (leaf) this.#openCommand(leaf);
-    return Boolean(leaf);
+  #giveBack(key, { text, files, replyTo }) {
+    const now = this.drafts.get(key) ?? NOTHING;
+    this.drafts.set(key, {
+      ...now,
+      text: [text, now.text].filter(Boolean).join("\n"),
+      files: [...files, ...now.files],
+      replyTo: now.replyTo ?? replyTo,
+    });
+    if (key === this.#key()) this.#showDraft();
+  }
+
+  /** The command that a whole text names, if any: it opens its form instead of being said. */
+  async #typedOut(text) {
+    const known = this.commands ?? leaves(await offered(state.current).catch(() => []));
+    return known.find((one) => text.slice(1).trim() === one.path);
   }
 
   // Commands
 
   startCommand() {
-    this.#leaveCommand();
-    this.entry.value = "/";
+    const { text, aside } = this.#draft();
+    this.#keep({ text: "/", aside: text.startsWith("/") ? aside : text });
+    this.#showDraft();
     this.entry.focus();
     this.#suggestions();
   }
 
   #openCommand(leaf) {
-    this.suggest.show([]);
-    this.entry.value = "";
-    this.drafts.delete(this.#key());
-    this.form = new CommandForm(leaf, {
-      run: (path, options, files) => this.#runCommand(path, options, files),
+    this.#keep({ text: this.#draft().aside, aside: "" });
+    this.#showDraft();
+    const form = new CommandForm(leaf, {
+      run: (options, files) => this.#runCommand(form, options, files),
       leave: () => {
         this.#leaveCommand();
         this.entry.focus();
       },
     });
+    this.#showCommand(form);
+  }
+
+  #showCommand(form) {
     this.line.hidden = true;
-    fill(this.slot, this.form.node);
-    this.form.focus();
+    fill(this.slot, form.node);
+    form.focus();
   }
 
   #leaveCommand() {
-    this.form = null;
     fill(this.slot);
     this.line.hidden = false;
   }
 
-  #runCommand(path, options, files) {
+  /** Run a command; a refusal brings its form back as it was filled in. */
+  async #runCommand(form, options, files) {
+    const key = this.#key();
     this.#leaveCommand();
     this.entry.focus();
-    const body = { as: state.me, channel: state.current, name: path, options, files: files.map((one) => one.name) };
-    return this.interact("slash", body, files.map((one) => one.file));
-  }
-
-  /** Use a command or a menu entry; the answer itself comes as a message. */
-  async interact(what, body, files = []) {
-    const result = await attempt(() => act(what, body, files));
-    if (result?.modal) await askModal(result);
-    if (result?.silent) notice(`${botName()} did not answer in time.`);
+    const body = { as: state.me, channel: state.current, name: form.leaf.path, options, files: files.map((one) => one.name) };
+    const taken = await interact("slash", body, files.map((one) => one.file));
+    if (!taken && key === this.#key() && !this.line.hidden && !this.entry.value) this.#showCommand(form);
   }
 
   showTyping(ids) {

@@ -52,6 +52,27 @@ export function fill(node, ...children) {
   return node;
 }
 
+/**
+ * Make what an element holds like what a fresh one holds, and leave alone what is the same: a click
+ * that has begun, an open list and the place are kept. Listeners stay those of the first.
+ */
+export function renew(node, fresh) {
+  const [old, now] = [[...node.childNodes], [...fresh.childNodes]];
+  old.forEach((each, at) => (at < now.length ? become(each, now[at]) : each.remove()));
+  node.append(...now.slice(old.length));
+}
+
+function become(old, now) {
+  if (old.isEqualNode(now)) return;
+  if (old.nodeName !== now.nodeName || !old.attributes) {
+    old.replaceWith(now);
+    return;
+  }
+  for (const { name } of [...old.attributes]) if (!now.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of now.attributes) old.setAttribute(name, value);
+  renew(old, now);
+}
+
 /** Draw one of our icons; it means nothing to a screen reader, its button carries the name. */
 export function icon(name) {
   const svg = document.createElementNS(SVG, "svg");

@@ -5,21 +5,40 @@ import { h } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { ask, attempt, notice } from "./popups.js";
 import { selectControl } from "./components.js";
+import { sitting } from "./seat.js";
 import { botName, names, state } from "./store.js";
 
 const ROW = 1, INPUT = 4, TEXT = 10, LABEL = 18;
 
-/** Show the modal of an interaction and send what was filled in. */
-export async function askModal({ interaction, modal }) {
-  const form = await ask({ title: modal.title, fields: (modal.components ?? []).map((part) => field(part)), confirm: "Send" });
-  if (!form) return;
+/**
+ * Use a command, a button or a menu entry, and fill in the form that the bot may ask for. The answer
+ * itself comes as a message. Gives whether the playground took it.
+ */
+export async function interact(what, body, files = []) {
+  const result = await attempt(() => sitting(act(what, body, files)));
+  if (result?.modal) await askModal(result);
+  if (result?.silent) notice(`${botName()} did not answer in time.`);
+  return Boolean(result);
+}
+
+/** Show the modal of an interaction and send what was filled in; a refusal shows it again. */
+async function askModal({ interaction, modal }) {
+  const fields = (modal.components ?? []).map((part) => field(part));
+  let taken = false;
+  while (!taken) {
+    const form = await ask({ title: modal.title, fields, confirm: "Send" });
+    if (!form) return;
+    taken = await interact("modal", { as: state.me, interaction, values: valuesOf(form) });
+  }
+}
+
+function valuesOf(form) {
   const values = {};
   for (const control of form.querySelectorAll("[data-custom-id]")) {
     const chosen = control.tagName === "SELECT" ? [...control.selectedOptions].map((option) => option.value).filter(Boolean) : control.value;
     values[control.dataset.customId] = chosen;
   }
-  const result = await attempt(() => act("modal", { as: state.me, interaction, values }));
-  if (result?.silent) notice(`${botName()} did not answer in time.`);
+  return values;
 }
 
 function field(part, label) {

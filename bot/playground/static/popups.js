@@ -1,6 +1,7 @@
 // What opens above the page: menus, the emoji tray, dialogs, short notices.
 
 import { h, icon, iconButton } from "./dom.js";
+import { Left } from "./seat.js";
 
 const NOTICE_MILLISECONDS = 7000;
 const EMOJI = [
@@ -18,7 +19,18 @@ export function closePopup({ focus = true } = {}) {
   open = null;
   node.remove();
   opener?.setAttribute?.("aria-expanded", "false");
-  if (focus) opener?.focus?.();
+  if (focus) inPlace(opener)?.focus?.();
+}
+
+/** Close whatever is open above the page. */
+export function closeAll() {
+  closePopup({ focus: false });
+  document.querySelectorAll("dialog").forEach((dialog) => dialog.close());
+}
+
+/** The opener, or what has come in the place of its part of the page. */
+function inPlace(opener) {
+  return !opener || opener.isConnected ? opener : document.getElementById(opener.closest("[id]")?.id);
 }
 
 function show(node, opener, at) {
@@ -128,13 +140,14 @@ export function lightbox(title, content, actions = []) {
   dialog.showModal();
 }
 
-/** Say what went wrong, for a few seconds. */
-export function notice(text) {
+/** Say what went wrong, for a few seconds unless told otherwise. Gives what takes it away. */
+export function notice(text, milliseconds = NOTICE_MILLISECONDS) {
   const holder = document.getElementById("toasts");
   const node = h("div", { class: "toast" }, h("span", {}, text), iconButton("close", "Dismiss", () => node.remove()));
   holder.append(node);
   while (holder.children.length > 3) holder.firstChild.remove();
-  setTimeout(() => node.remove(), NOTICE_MILLISECONDS);
+  if (milliseconds < Infinity) setTimeout(() => node.remove(), milliseconds);
+  return () => node.remove();
 }
 
 /** Run what a person asked for and tell them if it was refused. */
@@ -142,7 +155,7 @@ export async function attempt(work) {
   try {
     return await work();
   } catch (error) {
-    notice(error.message);
+    if (!(error instanceof Left)) notice(error.message);
     return undefined;
   }
 }

@@ -1,6 +1,6 @@
 // Servers, conversations, and who sits at the keyboard.
 
-import { avatar, fill, h, icon } from "./dom.js";
+import { avatar, fill, h, icon, renew } from "./dom.js";
 import { person, state } from "./store.js";
 
 const ICON = { text: "hash", forum: "hash", thread: "thread", dm: "at" };
@@ -26,13 +26,16 @@ export class Sidebar {
     else if (this.node.contains(document.activeElement)) this.opener.focus();
   }
 
+  /** Show the world as it is now. What did not change stays: under the pointer, too. */
   show() {
     const focused = document.activeElement?.id;
-    fill(this.node,
+    const now = h("nav", {},
       h("div", { class: "brand" }, h("span", { class: "brand-mark" }, icon("flame")), h("span", {}, "Inglenook"), h("small", {}, "playground")),
       h("div", { class: "places" }, state.world.guilds.map((guild) => this.#guild(guild)), this.#section("Direct messages", state.world.dms)),
       this.#who());
-    if (focused) document.getElementById(focused)?.focus();
+    renew(this.node, now);
+    document.getElementById("who").value = state.me;
+    if (focused && document.activeElement?.id !== focused) document.getElementById(focused)?.focus();
   }
 
   #guild(guild) {

@@ -7,6 +7,8 @@ const PERSON_KEY = "inglenook.person";
 
 export const state = {
   me: null,
+  /** Counts who sat here, one after the other. */
+  seat: 0,
   world: null,
   people: new Map(),
   channels: new Map(),
@@ -98,8 +100,12 @@ export function findMessage(channelId, id) {
   return state.messages.get(channelId)?.get(id);
 }
 
-/** Forget what another person saw. */
+/** Let the person leave, and forget what they saw. */
 export function forget() {
+  state.seat += 1;
+  state.me = null;
+  state.world = null;
+  state.current = null;
   state.messages.clear();
   state.complete.clear();
   state.typing.clear();

@@ -2,13 +2,16 @@
 // hears only what is new and the place in the list is not lost.
 
 import { addressed, readable } from "./address.js";
-import { act, read } from "./api.js";
+import { act } from "./api.js";
+import { offered } from "./commands.js";
 import { fill, h, newer } from "./dom.js";
 import { messageElement, isSystem } from "./message.js";
 import { attempt, ask, menu } from "./popups.js";
-import { botName, channel, messagesOf, person, putMessage, state } from "./store.js";
+import { readHere } from "./seat.js";
+import { botName, channel, findMessage, messagesOf, person, putMessage, state } from "./store.js";
 
 const TOGETHER_MILLISECONDS = 5 * 60 * 1000;
+const CLICK_MILLISECONDS = 100; // a tap's click comes after its end
 const NEAR_END_PIXELS = 120;
 const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "full" });
 
@@ -21,6 +24,7 @@ export class Timeline {
     this.jump.addEventListener("click", () => this.toEnd());
     this.scroller.addEventListener("scroll", () => this.#scrolled());
     this.list.addEventListener("keydown", (event) => this.#keys(event));
+    this.list.addEventListener("pointerdown", (event) => event.button === 0 && this.#press(event.target.closest(".message")));
     // Pictures and opened files change heights after the fact.
     new ResizeObserver(() => this.stuck && this.toEnd()).observe(this.list);
     this.stuck = true;
@@ -28,6 +32,8 @@ export class Timeline {
     this.shown = null;
     /** What each element was drawn from, as JSON. */
     this.drawn = new WeakMap();
+    /** The element that a click has begun in. */
+    this.pressed = null;
   }
 
   /**
@@ -35,16 +41,22 @@ export class Timeline {
    * differs: whoever is in the middle of it keeps the focus, an edit and the place.
    */
   showAll() {
-    this.list.setAttribute("aria-busy", "true");
     if (this.shown === state.current) this.#showAgain();
     else this.#showFirst();
-    this.list.setAttribute("aria-busy", "false");
   }
 
-  /** Take every message off the page. */
+  /** Take every message off the page; others are awaited. */
   clear() {
+    if (this.list.contains(document.activeElement)) document.getElementById("entry").focus();
     fill(this.list);
     this.shown = null;
+    this.jump.hidden = true;
+    this.setBusy(true);
+  }
+
+  /** Not busy: everything stands here, and what happens from now on will come. */
+  setBusy(busy) {
+    this.list.setAttribute("aria-busy", String(busy));
   }
 
   #showFirst() {
@@ -56,13 +68,22 @@ export class Timeline {
 
   #showAgain() {
     const messages = messagesOf(state.current);
+    const last = this.#nodes().at(-1)?.dataset.id;
     const known = new Set(messages.map((message) => message.id));
     this.drop(this.#nodes().map((node) => node.dataset.id).filter((id) => !known.has(id)));
     messages.forEach((message) => this.#place(message));
-    this.list.querySelector(".beginning")?.remove();
-    this.list.prepend(this.#beginning() ?? "");
+    this.#showBeginning();
     this.#regroup();
     if (this.stuck) this.toEnd();
+    else if (newer(messages.at(-1)?.id, last)) this.jump.hidden = false;
+  }
+
+  #showBeginning() {
+    const old = this.list.querySelector(".beginning");
+    const now = this.#beginning();
+    if (old && now && old.isEqualNode(now)) return; // not said again to those who listen
+    old?.remove();
+    if (now) this.list.prepend(now);
   }
 
   #beginning() {
@@ -75,7 +96,7 @@ export class Timeline {
   /** Put a new or changed message in its place. */
   put(message) {
     const isNew = this.#place(message);
-    if (this.list.querySelector(".beginning .hint")) fill(this.list.querySelector(".beginning"), this.#beginning().childNodes[0]);
+    this.#showBeginning();
     this.#regroup();
     const mine = message.author.id === state.me || message.interaction_metadata?.user.id === state.me;
     if (this.stuck || (mine && isNew)) this.toEnd();
@@ -85,17 +106,36 @@ export class Timeline {
   /** Put a message where it belongs, and tell whether it is new there; the same again stays. */
   #place(message) {
     const old = this.#element(message.id);
-    if (old && this.drawn.get(old) === JSON.stringify(message)) return false;
+    if (old && (old === this.pressed || this.drawn.get(old) === JSON.stringify(message))) return false;
     const node = this.#draw(message);
     if (!old) {
       this.list.insertBefore(node, this.#nodes().find((one) => newer(one.dataset.id, message.id)) ?? null);
       return true;
     }
-    const focused = old.contains(document.activeElement);
+    const focused = old.contains(document.activeElement) ? document.activeElement : null;
+    const form = old.querySelector(".edit-form");
+    if (form) showForm(form, node);
     node.tabIndex = old.tabIndex;
     old.replaceWith(node);
-    if (focused) node.focus({ preventScroll: true });
+    if (focused) (node.contains(focused) ? focused : node).focus({ preventScroll: true });
     return false;
+  }
+
+  /** Leave a message alone while a click goes on in it: of a new element it would be no click. */
+  #press(node) {
+    this.pressed = node;
+    const release = () => {
+      this.pressed = null;
+      const message = node?.isConnected && findMessage(state.current, node.dataset.id);
+      if (message) this.put(message);
+    };
+    const over = new AbortController();
+    for (const end of ["pointerup", "pointercancel"]) {
+      addEventListener(end, () => {
+        over.abort();
+        setTimeout(release, CLICK_MILLISECONDS);
+      }, { signal: over.signal });
+    }
   }
 
   #draw(message) {
@@ -165,7 +205,7 @@ export class Timeline {
     const here = state.current;
     const first = messagesOf(here)[0];
     if (!first) return;
-    const page = await read("messages", { as: state.me, channel: here, before: first.id });
+    const page = await readHere("messages", { channel: here, before: first.id });
     page.messages.forEach(putMessage);
     if (!page.more) state.complete.add(here);
     if (state.current !== here) return;
@@ -221,11 +261,11 @@ export class Timeline {
   }
 
   async #menu(message, opener, at) {
-    const commands = await attempt(() => read("commands", { as: state.me, channel: message.channel_id })) ?? { commands: [] };
+    const commands = await attempt(() => offered(message.channel_id)) ?? [];
     // The message may have been drawn anew meanwhile.
     if (!opener.isConnected) opener = this.#element(message.id);
     if (!opener) return;
-    const apps = message.ephemeral ? [] : commands.commands.filter((command) => command.type === 3);
+    const apps = message.ephemeral ? [] : commands.filter((command) => command.type === 3);
     menu([...this.#own(message), ...apps.length ? [{ heading: "Apps" }] : [], ...apps.map((command) => ({
       label: command.name, icon: "flame", run: () => this.onCommand("context", this.#about(message, { name: command.name })),
     }))], opener.closest?.(".icon-button") ?? opener, at ?? (opener.matches(".message") ? cornerOf(opener) : undefined));
@@ -260,33 +300,47 @@ export class Timeline {
   /** Turn a message's text into a field until it is saved or left. */
   edit(message) {
     const node = this.#element(message.id);
-    const text = node?.querySelector(".text");
-    if (!text || node.querySelector(".edit-form")) return;
+    if (!node?.querySelector(".text") || node.querySelector(".edit-form")) return;
     const field = h("textarea", { rows: 2, "aria-label": "Edit the message", value: readable(message.content) });
     const form = h("div", { class: "edit-form" }, field, h("p", { class: "subtext" }, "Enter saves, Escape leaves it as it was."));
-    const leave = () => form.replaceWith(text);
+    const leave = () => {
+      if (form.contains(document.activeElement)) document.getElementById("entry").focus();
+      leaveForm(form);
+    };
     const save = async () => {
+      field.readOnly = true; // one Enter saves once
       const done = await attempt(() => act("edit", this.#about(message, { content: addressed(field.value) })));
-      if (done) {
-        leave();
-        document.getElementById("entry")?.focus();
-      }
+      field.readOnly = false;
+      if (done) leave();
     };
     field.addEventListener("keydown", (event) => {
       if (event.key === "Escape") {
         event.stopPropagation();
         leave();
-        document.getElementById("entry")?.focus();
       }
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
         event.preventDefault();
-        save();
+        if (!field.readOnly) save();
       }
     });
-    text.replaceWith(form);
+    showForm(form, node);
     field.focus();
     field.setSelectionRange(field.value.length, field.value.length);
   }
+}
+
+/** Show an edit form in place of a message's text. */
+function showForm(form, node) {
+  const text = node.querySelector(".text");
+  if (!text) return;
+  text.hidden = true;
+  text.after(form);
+}
+
+function leaveForm(form) {
+  if (!form.isConnected) return;
+  form.previousElementSibling.hidden = false;
+  form.remove();
 }
 
 function cornerOf(node) {

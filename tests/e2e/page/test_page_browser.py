@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
-
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, Route, expect
+from playwright.async_api import Browser, Page, expect
 
-from bot.playground import page as chat_page
 from bot.playground.ids import ADA, BO, DEE, DIRECT, EMBER, HEARTH, WORKSHOP
-from bot.playground.server import Playground
 from support.browser import (
-    Seen,
     entry,
-    leave,
+    keep_shown,
     messages,
     needs_chromium,
     offered,
     say,
+    seated,
     sit,
-    well_behaved,
 )
-from support.hearth_bot import HearthBot
-from support.playground_bot import empty, running
+from support.chat_house import ADA_AT_HEARTH, House
 
 pytestmark = [
     pytest.mark.browser,
@@ -35,46 +25,12 @@ pytestmark = [
     needs_chromium,
 ]
 
-ADA_AT_HEARTH = f"{ADA}/{HEARTH}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class House:
-    """A playground with a bot in it, and a browser before it."""
-
-    pg: Playground
-    window: BrowserContext
-    seen: Seen
-
-    async def sit(self, where: str = ADA_AT_HEARTH, *, width: int = 1280) -> Page:
-        return await sit(self.window, self.seen, where, width=width)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def pg() -> AsyncIterator[Playground]:
-    async with Playground(extend=[chat_page.attach]) as made, running(HearthBot(), made):
-        yield made
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def window(browser: Browser) -> BrowserContext:
-    """One origin's tabs share a process, and with it the compiled page."""
-    return await browser.new_context(locale="en-GB")
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def house(pg: Playground, window: BrowserContext) -> AsyncIterator[House]:
-    empty(pg)
-    with well_behaved(pg.origin) as seen:
-        yield House(pg=pg, window=window, seen=seen)
-        await leave(window)
-
 
 async def test_ada_speaks_and_is_answered(house: House) -> None:
     """The issue's way in: pick who you are, mention the bot, see its answer as a reply."""
     page = await house.sit(f"{BO}/{HEARTH}")
     await page.get_by_label("You are").select_option(label="Ada (owner)")
-    await expect(page).to_have_url(re.compile(f"#/{ADA}/{HEARTH}"))
+    await seated(page, ADA_AT_HEARTH)
     await entry(page).press_sequentially("@em")
     await expect(offered(page, "@Ember")).to_be_visible()
     await page.keyboard.press("Enter")
@@ -182,71 +138,6 @@ async def test_the_menu_of_a_message_by_keyboard(house: House) -> None:
     await expect(messages(page).last).to_contain_text(f"Because of {message.id}.")
 
 
-async def test_what_is_said_while_the_page_reads_is_shown(house: House) -> None:
-    """What comes while a conversation is read is not lost, though the answer knows it not."""
-    gone = await house.pg.say(BO, HEARTH, "Gone soon.")
-    page = await house.sit(f"{ADA}/{WORKSHOP}")
-    read, goes_on = asyncio.Event(), asyncio.Event()
-
-    async def answer_late(route: Route) -> None:
-        answer = await route.fetch()
-        read.set()
-        await goes_on.wait()
-        await route.fulfill(response=answer)
-
-    await page.route("**/messages?*", answer_late)
-    await page.evaluate(f"location.hash = '#/{ADA_AT_HEARTH}'")
-    async with asyncio.timeout(30):
-        await read.wait()
-    await house.pg.delete(BO, gone)
-    await house.pg.typing(BO, HEARTH)
-    await expect(page.locator(".typing")).to_have_text("Bo is typing…")
-    await house.pg.say(BO, HEARTH, "Said meanwhile.")
-    await expect(page.locator(".typing")).to_have_text("")  # it has come
-    goes_on.set()
-    await expect(page.locator("#messages .beginning")).to_be_visible()
-    await expect(messages(page)).to_have_count(1)
-    await expect(messages(page)).to_contain_text("Said meanwhile.")
-
-
-async def test_reading_once_more_disturbs_nobody(house: House) -> None:
-    """A conversation read anew keeps the focus and a half-written edit; what changed is shown."""
-    changed = await house.pg.say(BO, HEARTH, "Because.")
-    stays = await house.pg.say(ADA, HEARTH, "Why?")
-    page, first = await house.window.new_page(), asyncio.Event()
-    goes_on = asyncio.Event()
-    reads = 0
-
-    async def second_late(route: Route) -> None:
-        nonlocal reads
-        reads += 1
-        answer = await route.fetch()
-        if reads == 1:
-            await route.fulfill(response=answer)
-            return
-        first.set()
-        await goes_on.wait()
-        text = (await answer.text()).replace("Because.", "Therefore.")
-        await route.fulfill(response=answer, body=text)
-
-    await page.route("**/messages?*", second_late)
-    house.seen.watch(page)
-    await page.goto(f"{house.pg.origin}/playground/#/{ADA_AT_HEARTH}")
-    async with asyncio.timeout(30):
-        await first.wait()  # the feed is open: what was missed meanwhile is being read
-    await page.locator(f"#message-{changed.id}").focus()
-    await page.keyboard.press("ArrowDown")
-    await page.keyboard.press("e")
-    field = page.get_by_label("Edit the message")
-    await field.fill("Why not?")
-    goes_on.set()
-    await expect(page.locator(f"#message-{changed.id}")).to_contain_text("Therefore.")
-    await expect(field).to_be_focused()
-    await expect(field).to_have_value("Why not?")
-    await page.keyboard.press("Escape")
-    await expect(page.locator(f"#message-{stays.id} .text")).to_have_text("Why?")
-
-
 HOSTILE = [
     "<script>document.title='owned'</script>",
     "<img src=x onerror=\"document.title='owned'\">",
@@ -302,6 +193,7 @@ async def test_files_are_sent_and_shown(house: House) -> None:
 
 async def test_unread_marks_and_typing(house: House) -> None:
     page = await house.sit()
+    await keep_shown(page)
     await house.pg.typing(BO, HEARTH)
     await expect(page.locator(".typing")).to_have_text("Bo is typing…")
     await house.pg.say(BO, WORKSHOP, "Are you there?")
@@ -314,6 +206,7 @@ async def test_unread_marks_and_typing(house: House) -> None:
 
 async def test_a_refusal_is_said_in_words_and_loses_nothing(house: House) -> None:
     page = await house.sit()
+    await keep_shown(page)
     await entry(page).fill("x" * 2001)
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("alert")).to_contain_text("2000")
