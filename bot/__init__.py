@@ -11,7 +11,7 @@ A message's way:
 ``ingress``      a Discord message -> ``InboundMessage`` with its trusted scope
 ``attachments``  what attached files hold, by ``text_files`` and ``images`` (pure)
 ``shown``        what embeds, buttons and the like show   ``odd_messages``  forms nobody knows yet
-``usual_fields`` what events may come without (pure)
+``usual_fields`` what events may come without (pure)   ``odd_servers``  servers with new things
 ``stop_word``    "stop" (pure)   ``threads``  those that nobody told us of
 ``auto_threads`` a thread of its own for each question
 ``split``        a long answer -> parts that Discord takes (pure)   ``markup``  open code and quotes

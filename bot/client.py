@@ -32,6 +32,7 @@ from bot.errors import answer_command_error
 from bot.interactions import Parse
 from bot.logs import describe
 from bot.odd_messages import read_odd
+from bot.odd_servers import read_server
 from bot.permissions import is_for_everyone, is_owner, refuse
 from bot.sending import UNREADABLE
 from config.homedir import write_private
@@ -123,6 +124,7 @@ class InglenookBot(commands.AutoShardedBot):
             parsers[name] = _filling(name, parsers[name])
         for name in ("MESSAGE_CREATE", "MESSAGE_UPDATE"):
             parsers[name] = partial(read_odd, parsers[name])
+        parsers["GUILD_CREATE"] = partial(read_server, parsers["GUILD_CREATE"], self._connection)
         parsers.update({name: tolerant(name, parser) for name, parser in parsers.items()})
         parsers["MESSAGE_UPDATE"] = self._tell_partial(parsers["MESSAGE_UPDATE"])
 
