@@ -85,7 +85,7 @@ def facts(message: discord.Message, *, me: int) -> WakeFacts:
         message_type=int(message.type.value),
         author_id=str(author.id),
         author_role_ids=role_ids(author),
-        is_bot=author.bot or message.webhook_id is not None,
+        is_bot=author.bot or author.system or message.webhook_id is not None,
         is_self=author.id == me,
         channel_id=str(message.channel.id),
         parent_id=None if (parent := parent_id_of(message)) is None else str(parent),

@@ -44,7 +44,7 @@ class WakeFacts:
     author_id: str
     author_role_ids: frozenset[str] = frozenset()
     is_bot: bool = False
-    """The author is a bot (ourselves included) or a webhook."""
+    """The author is a bot (ourselves included), a webhook, or Discord itself."""
     is_self: bool = False
     channel_id: str
     parent_id: str | None = None

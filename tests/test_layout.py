@@ -65,7 +65,6 @@ TESTED_BY = {
     "bot/cogs/gone_places.py": "tests/e2e/test_gone_places.py",
     "bot/cogs/cache.py": "tests/sessions/review/test_cache_report.py",
     "bot/cogs/gates.py": "tests/e2e/test_gates.py",
-    "bot/cogs/connection.py": "tests/e2e/test_loss.py",
     "bot/cogs/pairing.py": "tests/e2e/test_pairing.py",
     "bot/cogs/conversation.py": "tests/e2e/test_conversation.py",
     "bot/cogs/tasks.py": "tests/e2e/test_tasks.py",

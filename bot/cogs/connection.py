@@ -57,7 +57,7 @@ class Connection(commands.Cog):
     @commands.Cog.listener()
     async def on_guild_join(self, guild: discord.Guild) -> None:
         """See to a server that READY did not name though we are in it for long."""
-        joined_at = guild.me.joined_at
+        joined_at = getattr(guild.me, "joined_at", None)  # Discord may leave us out as well
         if joined_at is None or discord.utils.utcnow() - joined_at > JUST_NOW:
             await self.on_ready()
 

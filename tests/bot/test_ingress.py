@@ -161,6 +161,13 @@ async def test_webhooks_count_as_bots(state: State) -> None:
     assert ingress.facts(make_message(state, "x", author=ME), me=ME).is_bot
 
 
+async def test_discord_itself_is_nobody(state: State) -> None:
+    """P11: what Discord says under a name of its own is no person's word."""
+    message = direct(state, "x")
+    message.author.system = True
+    assert ingress.facts(message, me=ME).is_bot
+
+
 async def test_a_quote_names_its_author(state: State) -> None:
     """P12: the replied-to words are a part of their own, marked as another's."""
     (part,) = translate(make_message(state, "why?", **reply_to(ADA, "Tea is at five."))).parts
