@@ -15,7 +15,7 @@ from sessions.review.cache_report import report_cache
 from sessions.traces.reader import read_trace
 from support.real_world import message, real_world
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # it computes all the while
 TURNS = 4
 LEAST_SHARE = 0.95
 
@@ -29,7 +29,7 @@ async def test_17_a_repeated_prefix_reports_its_cached_tokens(tmp_path: Path) ->
             tmp_path, url=model.url, model=model.name, context_window=8192, max_tokens=1
         ) as world,
     ):
-        async with world.registry(start_seconds=60, turn_seconds=120) as registry:
+        async with world.registry(start_seconds=120, turn_seconds=600) as registry:
             outcomes = [
                 await registry.submit(message(number, f"Tell me of ember {number}.")).outcome()
                 for number in range(1, TURNS + 1)
