@@ -3,6 +3,10 @@
 In direct messages notes are the person's own, so remembering is on; in a channel each note about a
 person waits for his click; private notes are used in no channel. Answers are held in memory, since
 every selection asks.
+
+A word may end by itself, and the wall clock may jump. Once it was seen to be over, a word that
+allows more than the default stays over, wherever the clock goes; one that allows less holds at
+every moment before its end.
 """
 
 from __future__ import annotations
@@ -14,6 +18,8 @@ from compiler.request import ChannelId, ImpName, UserId
 from sessions.store.consent import Consent, ConsentLevel, ConsentStore, Purpose
 
 _HELD: Final = 4_096
+_ORDER: Final = (ConsentLevel.OFF, ConsentLevel.ASK, ConsentLevel.ON)
+"""From what allows least to what allows most."""
 _Key = tuple[ImpName, UserId, ChannelId | None, Purpose]
 
 
@@ -41,7 +47,11 @@ class ConsentBook:
         last = self._last[key]
         while len(self._last) > _HELD:
             self._last.popitem(last=False)
-        return last if last is not None and last.holds(now_ms) else None
+        if last is None or last.holds(now_ms):
+            return last
+        if _ORDER.index(last.level) > _ORDER.index(default_level(channel_id, purpose)):
+            self._last[key] = None
+        return None
 
     async def level(
         self,

@@ -52,9 +52,11 @@ class Loaded:
 class BindingNotes:
     """The index of one binding, and what is known of each of its notes."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Loaded, since_ms: int = 0) -> None:
         self._refusing = loaded.refusing
-        self.until_ms = loaded.until_ms
+        self._since_ms = since_ms
+        """When it was read; before that, were the clock set back, other consents may have held."""
+        self._until_ms = loaded.until_ms
         self.notes: dict[str, Note] = {note.row.record_id: note for note in loaded.notes}
         self.ended = {row.record_id: row for row in loaded.ended}
         self.conflicts: dict[str, str] = {}
@@ -89,6 +91,10 @@ class BindingNotes:
             )
             self._revision = sha256_fields(_REVISION_TAG, states)
         return self._revision
+
+    def holds(self, now_ms: int) -> bool:
+        """Whether the consents that it was read with are those of a moment."""
+        return self._since_ms <= now_ms and (self._until_ms is None or now_ms < self._until_ms)
 
     def may_be_given(self, record_id: str, now_ms: int) -> bool:
         """Whether a note here could be chosen, were it what a turn is about."""
@@ -288,22 +294,22 @@ class MemoryIndex:
             StoreUnavailable: it cannot be read just now.
         """
         found = self._bindings.get(binding)
-        if found is not None and (found.until_ms is None or now_ms < found.until_ms):
+        if found is not None and found.holds(now_ms):
             self._bindings.move_to_end(binding)
             return found
         async with self._loading:
             found = self._bindings.get(binding)
-            if found is None or (found.until_ms is not None and found.until_ms <= now_ms):
-                found = await self._read(binding)
+            if found is None or not found.holds(now_ms):
+                found = await self._read(binding, now_ms)
         return found
 
-    async def _read(self, binding: Binding) -> BindingNotes:
+    async def _read(self, binding: Binding, now_ms: int) -> BindingNotes:
         """Load a binding; what changes meanwhile makes it begin anew."""
         self.forget_binding(binding)
         self._wanted = binding
         for _ in range(_LOAD_ATTEMPTS):
             self._changed = False
-            notes = await asyncio.to_thread(BindingNotes, await self._load(binding))
+            notes = await asyncio.to_thread(BindingNotes, await self._load(binding), now_ms)
             if not self._changed:
                 self._keep(binding, notes)
                 return notes

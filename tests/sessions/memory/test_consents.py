@@ -66,6 +66,37 @@ async def test_a_word_ends_by_itself(tmp_path: Path) -> None:
         assert await book.level(EMBER, BO, HEARTH, Purpose.REMEMBER, 5_000) is ConsentLevel.ASK
 
 
+@pytest.mark.parametrize(
+    ("channel", "purpose", "level", "revived"),
+    [
+        (HEARTH, Purpose.SHARE, ConsentLevel.ON, False),
+        (HEARTH, Purpose.REMEMBER, ConsentLevel.ON, False),
+        (HEARTH, Purpose.REMEMBER, ConsentLevel.OFF, True),
+        (None, Purpose.REMEMBER, ConsentLevel.ASK, True),
+    ],
+)
+async def test_a_clock_set_back_allows_nothing_more(
+    tmp_path: Path,
+    channel: ChannelId | None,
+    purpose: Purpose,
+    level: ConsentLevel,
+    *,
+    revived: bool,
+) -> None:
+    """Issue "clock jumps around expiry": an allowance that was seen to be over stays over; a limit
+    holds at every moment before its end.
+    """
+    async with memory_in(tmp_path) as memory:
+        book = ConsentBook(ConsentStore(memory.database))
+        until = replace(WORD, channel_id=channel, purpose=purpose, level=level, until_ms=5_000)
+        await book.put(until)
+        default = default_level(channel, purpose)
+        held = [await book.level(EMBER, BO, channel, purpose, at) for at in (4_999, 5_000, 4_000)]
+        assert held == [level, default, level if revived else default]
+        await book.put(until)
+        assert await book.level(EMBER, BO, channel, purpose, 4_000) is level, "said anew, it holds"
+
+
 async def test_only_so_many_words_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory stays bounded on a server of any size; what is not held is read again."""
     monkeypatch.setattr("sessions.memory.consents._HELD", 2)

@@ -170,6 +170,22 @@ async def test_a_note_that_reads_like_an_order_is_marked_and_shown(tmp_path: Pat
         assert (shown.text, shown.reads_like_instructions) == ("Tea at four.", False)
 
 
+async def test_a_clock_set_back_uses_no_note_of_who_had_switched_it_off(tmp_path: Path) -> None:
+    """Issue "clock jumps around expiry": the index was read after the end of Bo's word, and the
+    clock is put right to a time before it.
+    """
+    async with memory_in(tmp_path) as memory:
+        await put(memory, group(), "Bo likes tea")
+        until = memory.clock.utc_now() + timedelta(hours=1)
+        await memory.service.set_consent(by_hand(group()), ConsentLevel.OFF, until=until)
+        assert await memory.chosen(group()) == []
+        memory.later(hours=2)
+        assert await memory.chosen(group()) == ["Bo likes tea"]
+        memory.later(hours=-2)
+        assert await memory.chosen(group()) == []
+        assert (await memory.service.recall(by_model(group()), "tea")).notes == ()
+
+
 async def test_another_imp_knows_nothing_of_it(tmp_path: Path) -> None:
     async with memory_in(tmp_path) as memory:
         await put(memory, dm(), "Bo likes tea")
