@@ -100,7 +100,7 @@ def _connection(connection: Connection) -> str:
 def list_block(kind: BlockKind, items: Sequence[str], *, omitted: int | None = None) -> str:
     """Give an input block of rendered items, with the count of those left out where it has one."""
     counted = "" if omitted is None else f'"omitted":{omitted},'
-    return f'{_head(kind)},{counted}"items":[{",".join(items)}]}}'
+    return f'{{{_head(kind)},{counted}"items":[{",".join(items)}]}}'
 
 
 def memory_items(notes: Sequence[MemoryNote]) -> list[str]:
@@ -165,10 +165,12 @@ def state_block(rules: HouseRules) -> str:
 
     An item that stands twice, which no engine's state holds, counts as prohibited.
     """
-    found = dict(sorted(rules.policies, reverse=True))
+    found = dict(
+        sorted(rules.policies, reverse=True)
+    )  # the last one stays: "prohibit" before "use"
     policies = [f"{quote(item)}:{quote(found[item])}" for item in sorted(found)]
     fields = [
-        _head(BlockKind.STATE)[1:],
+        _head(BlockKind.STATE),
         f'"premise":{"null" if rules.premise is None else quote(rules.premise)}',
         f'"policies":{_object(policies)}',
         f'"version":{STATE_VERSION}',
@@ -178,7 +180,7 @@ def state_block(rules: HouseRules) -> str:
 
 def task_block(task: TaskInput) -> str:
     """Give the envelope of a task; its text is exact."""
-    fields = [_head(BlockKind.TASK)[1:], f'"origin":{quote(task.origin)}']
+    fields = [_head(BlockKind.TASK), f'"origin":{quote(task.origin)}']
     if task.task_id is not None:
         fields.append(f'"id":{quote(task.task_id)}')
     fields.append(f'"text":{quote(task.text)}')
@@ -188,7 +190,7 @@ def task_block(task: TaskInput) -> str:
 def message_block(message: MessageInput, scope: RunScope) -> str:
     """Give the envelope of a message: its text is exact, what the host adds is in other fields."""
     fields = [
-        _head(BlockKind.MESSAGE)[1:],
+        _head(BlockKind.MESSAGE),
         f'"provider":{quote(message.provider)}',
         f'"place":{quote(scope.place)}',
     ]
@@ -265,7 +267,8 @@ def _kept(kept_chars: int, total_chars: int) -> str:
 
 
 def _head(kind: BlockKind) -> str:
-    return f'{{"block":"{kind}","authority":"{AUTHORITY[kind]}"'
+    """Give the fields that every input block begins with."""
+    return f'"block":"{kind}","authority":"{AUTHORITY[kind]}"'
 
 
 def _object(fields: Iterable[str]) -> str:
