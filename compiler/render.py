@@ -165,9 +165,8 @@ def state_block(rules: HouseRules) -> str:
 
     An item that stands twice, which no engine's state holds, counts as prohibited.
     """
-    found = dict(
-        sorted(rules.policies, reverse=True)
-    )  # the last one stays: "prohibit" before "use"
+    # Of an item that stands twice the last one stays, and that is "prohibit".
+    found = dict(sorted(rules.policies, reverse=True))
     policies = [f"{quote(item)}:{quote(found[item])}" for item in sorted(found)]
     fields = [
         _head(BlockKind.STATE),
