@@ -14,17 +14,15 @@ import discord
 import structlog
 
 from bot import ingress
-from bot.client import InglenookBot
-from bot.delivery import Delivery, nonce
+from bot.delivery import nonce
 from bot.gates import texts
 from bot.gates.buttons import key_of
+from bot.gates.parts import GateParts
 from bot.gates.rounds import Rounds
 from bot.logs import describe
 from bot.missed import Channel
 from bot.sending import FAILURES, describe_failure, is_passing
-from bot.threshold import Receiver, Threshold
 from compiler.request import ChannelId, GuildId, MessageId, TurnId
-from sessions.gate_desk import GateDesk
 from sessions.gates import EARNED, FINAL, Gate, GateState
 from sessions.store.outbox import CARD, OutboxStore, Parcel
 
@@ -38,41 +36,26 @@ _log = structlog.get_logger(__name__)
 class GateCards:
     """Keeps the cards true."""
 
-    def __init__(
-        self,
-        bot: InglenookBot,
-        *,
-        desk: GateDesk,
-        outbox: OutboxStore,
-        delivery: Delivery,
-        threshold: Threshold,
-        receiver: Receiver,
-        tasks: asyncio.TaskGroup,
-    ) -> None:
-        self._bot = bot
-        self._desk = desk
+    def __init__(self, parts: GateParts, *, outbox: OutboxStore) -> None:
+        self._parts = parts
         self._outbox = outbox
-        self._delivery = delivery
-        self._threshold = threshold
-        self._receiver = receiver
-        self._tasks = tasks
         self.rounds = Rounds(self._look, unread="cards.unread")
         """Bring cards up to date."""
         self._in_hand: set[str] = set()
 
     async def tell_owners(self, key: str, text: str) -> None:
         """Say something to every owner, once for each key."""
-        for owner in self._bot.live.current.discord.owners:
+        for owner in self._parts.bot.live.current.discord.owners:
             await self._to_owner(owner, f"{key}:{owner}", text)
 
     async def _look(self) -> None:
-        found = await self._desk.store.unshown()
-        for gate, shown in () if self._desk.closing else found:
+        found = await self._parts.desk.store.unshown()
+        for gate, shown in () if self._parts.desk.closing else found:
             idle = gate.gate_id not in self._in_hand
             if idle and not (shown is GateState.APPROVED and gate.state not in FINAL):
                 self._in_hand.add(gate.gate_id)
                 work = self._bring(gate, shown)
-                self._tasks.create_task(work, name=f"card:{gate.gate_id}")
+                self._parts.tasks.create_task(work, name=f"card:{gate.gate_id}")
 
     async def _bring(self, gate: Gate, shown: GateState | None) -> None:
         """Send or edit the cards of one gate; nobody else does so meanwhile."""
@@ -86,7 +69,7 @@ class GateCards:
                     f"{TOLD}:{gate.gate_id}", texts.card_text(gate, private=True)
                 )
             if shown is not None or gate.decided_by != EARNED or gate.state in FINAL:
-                await self._desk.store.show(gate.gate_id, gate.state)
+                await self._parts.desk.store.show(gate.gate_id, gate.state)
         except FAILURES as failure:
             _log.warning("card.unshown", gate_id=gate.gate_id, failure=describe_failure(failure))
             await asyncio.sleep(RETRY_SECONDS)
@@ -98,18 +81,18 @@ class GateCards:
 
     async def _ask(self, gate: Gate) -> None:
         answer = _answer_in(gate)
-        for owner in self._bot.live.current.discord.owners:
+        for owner in self._parts.bot.live.current.discord.owners:
             text = texts.card_text(gate, private=True)
             await self._to_owner(owner, key_of(gate, owner), text, file=answer)
         origin = gate.origin
-        if not self._bot.live.current.gates.card_in_channel or origin.is_dm:
+        if not self._parts.bot.live.current.gates.card_in_channel or origin.is_dm:
             return
         if origin.channel_id is not None:
             await self._ask_in_channel(gate, origin.channel_id)
 
     async def _ask_in_channel(self, gate: Gate, channel_id: ChannelId) -> None:
         origin = gate.origin
-        channel = self._bot.get_channel(ingress.snowflake(channel_id))
+        channel = self._parts.bot.get_channel(ingress.snowflake(channel_id))
         if isinstance(channel, discord.TextChannel | discord.VoiceChannel | discord.Thread):
             await self._post(
                 channel,
@@ -138,14 +121,14 @@ class GateCards:
             nonces=(nonce(TurnId(key), "card"),),
             file_text=file,
         )
-        async with self._threshold.inward.lane(channel.id):
-            await self._threshold.cross(channel, self._receiver)
-        async with self._threshold.outward.lane(channel.id):
-            await self._delivery.post(channel, parcel)
+        async with self._parts.threshold.inward.lane(channel.id):
+            await self._parts.cross(channel)
+        async with self._parts.threshold.outward.lane(channel.id):
+            await self._parts.delivery.post(channel, parcel)
 
     async def _edit(self, gate: Gate) -> None:
         for channel_id, message_id in await self._outbox.placed(f"{CARD}{gate.gate_id}:"):
-            place = self._bot.get_partial_messageable(ingress.snowflake(channel_id))
+            place = self._parts.bot.get_partial_messageable(ingress.snowflake(channel_id))
             card = place.get_partial_message(ingress.snowflake(message_id))
             private = channel_id != gate.origin.channel_id or gate.origin.is_dm
             try:
@@ -163,7 +146,7 @@ class GateCards:
     async def _to_owner(self, owner: str, key: str, text: str, *, file: str | None = None) -> None:
         """Write to one owner; one who cannot be written to keeps it from no other."""
         try:
-            direct = await self._bot.create_dm(discord.Object(int(owner)))
+            direct = await self._parts.bot.create_dm(discord.Object(int(owner)))
         except FAILURES as failure:
             if is_passing(failure):
                 raise

@@ -16,25 +16,22 @@ import discord
 import structlog
 
 from bot import ingress
-from bot.client import InglenookBot
-from bot.delivery import Delivery
 from bot.errors import sentence_for, with_run
 from bot.gates import texts
 from bot.gates.answers import outcome_of
 from bot.gates.cards import GateCards
+from bot.gates.parts import GateParts
 from bot.gates.rounds import Rounds
 from bot.logs import describe
 from bot.memory.desk import MemoryDesk
 from bot.missed import Channel
 from bot.place import place_facts, role_now, rules_of
 from bot.sending import FAILURES, describe_failure, is_passing
-from bot.threshold import Receiver, Threshold
 from bot.wake import Wake, decide
 from compiler.errors import SafeError
 from compiler.request import RunId, RunScope
 from sessions.continuations import continuation, scope_of
 from sessions.errors import SessionErrorCode
-from sessions.gate_desk import GateDesk
 from sessions.gates import Gate, GateState, gate_of_turn, turn_id_of
 from sessions.house.keeper import RuleKeeper
 from sessions.inbound import OutcomeKind, TurnOutcome
@@ -62,30 +59,20 @@ class Continuations:
 
     def __init__(
         self,
-        bot: InglenookBot,
+        parts: GateParts,
         *,
-        desk: GateDesk,
         inbox: InboxStore,
         registry: Registry,
         rules: RuleKeeper,
-        delivery: Delivery,
         memories: MemoryDesk,
         cards: GateCards,
-        threshold: Threshold,
-        receiver: Receiver,
-        tasks: asyncio.TaskGroup,
     ) -> None:
-        self._bot = bot
-        self._desk = desk
+        self._parts = parts
         self._inbox = inbox
         self._registry = registry
         self._rules = rules
-        self._delivery = delivery
         self._memories = memories
         self._cards = cards
-        self._threshold = threshold
-        self._receiver = receiver
-        self._tasks = tasks
         self.rounds = Rounds(self._look, unread="continuations.unread")
         """Pay what is owed."""
         self._in_hand: set[str] = set()
@@ -100,7 +87,7 @@ class Continuations:
         for owed in () if self._registry.closing else found:
             if owed.turn_id not in self._in_hand:
                 self._in_hand.add(owed.turn_id)
-                self._tasks.create_task(self._pay(owed), name=f"continue:{owed.turn_id}")
+                self._parts.tasks.create_task(self._pay(owed), name=f"continue:{owed.turn_id}")
 
     async def _pay(self, owed: OwedTurn) -> None:
         try:
@@ -121,7 +108,7 @@ class Continuations:
 
     async def _paid(self, owed: OwedTurn) -> None:
         gate_id = gate_of_turn(owed.turn_id)
-        gate = None if gate_id is None else await self._desk.store.get(gate_id)
+        gate = None if gate_id is None else await self._parts.desk.store.get(gate_id)
         if gate is None:
             await self._inbox.finish(owed.turn_id)
             return
@@ -132,8 +119,8 @@ class Continuations:
             await self._inbox.finish(owed.turn_id)
             return
         ticket = None
-        async with self._threshold.inward.lane(channel.id):
-            await self._threshold.cross(channel, self._receiver)
+        async with self._parts.threshold.inward.lane(channel.id):
+            await self._parts.cross(channel)
             if owed.run_id is None and gate.tool != texts.POST_ANSWER:
                 ticket = await self._submit(gate, scope)
                 if ticket is None:
@@ -156,13 +143,13 @@ class Continuations:
         )
 
     async def _answer(self, gate: Gate, channel: Channel, ticket: Ticket) -> None:
-        async with self._delivery.typing(channel):
+        async with self._parts.delivery.typing(channel):
             outcome = await ticket.outcome()
         if outcome.error_code == SessionErrorCode.HOST_CLOSING and self._registry.closing:
             return  # nobody began it: the next start does
         silent = outcome.kind is OutcomeKind.SILENT
         if silent and (outcome.chose_silence or outcome.said or not gate.origin.is_dm):
-            await self._delivery.drop(outcome.turn_id)
+            await self._parts.delivery.drop(outcome.turn_id)
             return
         if outcome.kind is not OutcomeKind.REPLIED:
             more = "" if silent else sentence_for(outcome)
@@ -181,9 +168,9 @@ class Continuations:
         approved: bool = False,
     ) -> None:
         target = channel.get_partial_message(_message_of(gate))
-        async with self._threshold.outward.lane(channel.id):
+        async with self._parts.threshold.outward.lane(channel.id):
             notes = await self._memories.written_in(outcome.turn_id)
-            await self._delivery.deliver(target, scope, outcome, approved=approved)
+            await self._parts.delivery.deliver(target, scope, outcome, approved=approved)
             await self._memories.show(target, notes)
 
     async def _let_out(self, gate: Gate, channel: Channel, scope: RunScope) -> None:
@@ -193,8 +180,8 @@ class Continuations:
             await self._inbox.finish(turn_id_of(gate.gate_id))
             return
         target = channel.get_partial_message(_message_of(gate))
-        async with self._threshold.outward.lane(channel.id):
-            await self._delivery.notice(
+        async with self._parts.threshold.outward.lane(channel.id):
+            await self._parts.delivery.notice(
                 target,
                 texts.NOT_LET_THROUGH,
                 key=f"{LINE}-{gate.gate_id}",
@@ -207,8 +194,8 @@ class Continuations:
         """Say in fixed words how a gate ended; nothing more is owed with it."""
         target = channel.get_partial_message(_message_of(gate))
         text = "\n".join(filter(None, (texts.told_in_conversation(gate), more)))
-        async with self._threshold.outward.lane(channel.id):
-            await self._delivery.notice(
+        async with self._parts.threshold.outward.lane(channel.id):
+            await self._parts.delivery.notice(
                 target,
                 text,
                 key=f"{LINE}-{gate.gate_id}",
@@ -221,11 +208,11 @@ class Continuations:
         if gate.origin.channel_id is None:
             return None
         number = ingress.snowflake(gate.origin.channel_id)
-        found: object = self._bot.get_channel(number)
+        found: object = self._parts.bot.get_channel(number)
         if found is None:
             try:
                 async with asyncio.timeout(FIND_SECONDS):
-                    found = await self._bot.fetch_channel(number)
+                    found = await self._parts.bot.fetch_channel(number)
             except discord.InvalidData:
                 return None
             except FAILURES as failure:
@@ -239,16 +226,17 @@ class Continuations:
 
         His tier is of this moment, not of the one in which he asked.
         """
-        settings, origin = self._bot.live.current, gate.origin
+        bot, origin = self._parts.bot, gate.origin
+        settings = bot.live.current
         user_id = ingress.snowflake(origin.requester)
         member = await _member(channel, user_id)
         guild = getattr(channel, "guild", None)
         guild_id = None if guild is None else guild.id
         facts = place_facts(channel.id, channel, guild_id=guild_id, user_id=user_id, user=member)
-        here = self._bot.live.channel(facts.channel_id, facts.parent_id, is_dm=guild_id is None)
+        here = bot.live.channel(facts.channel_id, facts.parent_id, is_dm=guild_id is None)
         if here.imp != origin.imp:
             return None
-        if decide(facts, rules_of(settings, here, paired=self._bot.paired)) is not Wake.ANSWER:
+        if decide(facts, rules_of(settings, here, paired=bot.paired)) is not Wake.ANSWER:
             return None
         role = role_now(user_id, member, settings)
         return scope_of(gate, provider=ingress.PROVIDER, role=role)

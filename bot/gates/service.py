@@ -13,6 +13,7 @@ from bot.gates.answers import AnswerGates
 from bot.gates.buttons import buttons_of
 from bot.gates.cards import GateCards
 from bot.gates.continuations import Continuations
+from bot.gates.parts import GateParts
 from bot.memory.desk import MemoryDesk
 from bot.threshold import Receiver, Threshold
 from sessions.gate_desk import GateDesk
@@ -54,27 +55,22 @@ class GateService:
         receiver: Receiver,
     ) -> None:
         """Give the bot's cards their buttons, and make what runs beside it."""
-        cards = GateCards(
-            bot,
+        parts = GateParts(
+            bot=bot,
             desk=self.desk,
-            outbox=self._outbox,
             delivery=self._delivery,
             threshold=self._threshold,
             receiver=receiver,
             tasks=self._tasks,
         )
+        cards = GateCards(parts, outbox=self._outbox)
         continuations = Continuations(
-            bot,
-            desk=self.desk,
+            parts,
             inbox=self._inbox,
             registry=registry,
             rules=rules,
-            delivery=self._delivery,
             memories=memories,
             cards=cards,
-            threshold=self._threshold,
-            receiver=receiver,
-            tasks=self._tasks,
         )
         self.desk.listen(cards.rounds.wake)
         self.desk.listen(continuations.rounds.wake)
