@@ -4,8 +4,9 @@ import { act } from "./api.js";
 import { h, iconButton } from "./dom.js";
 import { readHere } from "./seat.js";
 import { Suggest } from "./suggest.js";
-import { channelsHere, membersHere, rolesHere, state } from "./store.js";
+import { channelsHere, membersHere, nameOf, rolesHere, state } from "./store.js";
 
+const SLASH = 1, ON_MESSAGE = 3;
 const SUBCOMMAND = 1, GROUP = 2, INTEGER = 4, BOOLEAN = 5, USER = 6, CHANNEL = 7, ROLE = 8, MENTIONABLE = 9, NUMBER = 10, FILE = 11;
 const AUTOCOMPLETE_MILLISECONDS = 120;
 
@@ -31,9 +32,23 @@ export function forgetOffered() {
   asked.clear();
 }
 
-/** All that can be typed: `{path: "runs show", description, options}`. */
+/** All that can be typed: `{path: "runs show", by, application, description, options}`. */
 export function leaves(commands) {
-  return commands.filter((command) => command.type === 1).flatMap((command) => leavesOf(command, command.name));
+  const by = bots(commands);
+  return commands.filter((command) => command.type === SLASH).flatMap((command) =>
+    leavesOf(command, command.name).map((leaf) => ({ ...leaf, application: command.application_id, by: by(command) })));
+}
+
+/** What a message's menu offers: `{name, by, application}`. */
+export function entries(commands) {
+  const by = bots(commands);
+  return commands.filter((command) => command.type === ON_MESSAGE).map((command) => ({ name: command.name, application: command.application_id, by: by(command) }));
+}
+
+/** Names a command's bot where several bots offer some: two may have one of the same name. */
+function bots(commands) {
+  const several = new Set(commands.map((command) => command.application_id)).size > 1;
+  return (command) => several ? nameOf(command.application_id) : "";
 }
 
 function leavesOf(part, path) {
@@ -55,7 +70,7 @@ export class CommandForm {
     Object.assign(this, { leaf, run, leave });
     this.fields = leaf.options.map((option) => ({ option, control: this.#control(option) }));
     this.node = h("form", { class: "command-form", "aria-label": `Command ${leaf.path}`, onsubmit: (event) => this.#submit(event) },
-      h("div", { class: "command-head" }, h("strong", {}, `/${leaf.path}`), h("span", {}, leaf.description), iconButton("close", "Leave the command", () => leave())),
+      h("div", { class: "command-head" }, h("strong", {}, `/${leaf.path}`), leaf.by ? h("span", {}, leaf.by) : null, h("span", {}, leaf.description), iconButton("close", "Leave the command", () => leave())),
       this.fields.length ? h("div", { class: "command-fields" }, this.fields.map((field) => this.#labelled(field))) : null,
       h("div", { class: "command-foot" }, h("button", { type: "submit", class: "button primary" }, "Run"), h("span", { class: "subtext" }, "Enter runs it, Escape leaves.")));
     this.node.addEventListener("keydown", (event) => {
@@ -119,7 +134,7 @@ export class CommandForm {
       stopAsking();
       const mine = questions;
       const answer = await act("autocomplete", {
-        as: state.me, channel: state.current, name: this.leaf.path, focused: option.name, options: this.#values(true),
+        as: state.me, channel: state.current, application: this.leaf.application, name: this.leaf.path, focused: option.name, options: this.#values(true),
       }).catch(() => ({ choices: [] }));
       if (mine !== questions || document.activeElement !== control) return;
       suggest.show(answer.choices.map((choice) => ({ label: choice.name, value: choice.value })));

@@ -135,10 +135,10 @@ export class Composer {
 
   #suggestCommands(typed) {
     if (!this.commands?.length) return this.loadCommands(); // which suggests them
-    const exact = this.commands.find((leaf) => typed === `${leaf.path} `);
-    if (exact) return this.#openCommand(exact);
+    const exact = this.commands.filter((leaf) => typed === `${leaf.path} `);
+    if (exact.length === 1) return this.#openCommand(exact[0]);
     return this.suggest.show(matching(this.commands, typed).slice(0, COMMAND_SUGGESTIONS).map((leaf) => ({
-      label: `/${leaf.path}`, detail: leaf.description, take: () => this.#openCommand(leaf),
+      label: `/${leaf.path}`, detail: leaf.by ? `${leaf.by}: ${leaf.description}` : leaf.description, take: () => this.#openCommand(leaf),
     })));
   }
 
@@ -288,7 +288,7 @@ export class Composer {
     const key = this.#key();
     this.#leaveCommand();
     this.entry.focus();
-    const body = { as: state.me, channel: state.current, name: form.leaf.path, options, files: files.map((one) => one.name) };
+    const body = { as: state.me, channel: state.current, application: form.leaf.application, name: form.leaf.path, options, files: files.map((one) => one.name) };
     const taken = await interact("slash", body, files.map((one) => one.file));
     if (!taken && key === this.#key() && !this.line.hidden && !this.entry.value) this.#showCommand(form);
   }

@@ -3,7 +3,7 @@
 
 import { addressed, readable } from "./address.js";
 import { act } from "./api.js";
-import { offered } from "./commands.js";
+import { entries, offered } from "./commands.js";
 import { fill, h, newer } from "./dom.js";
 import { messageElement, isSystem } from "./message.js";
 import { attempt, ask, menu } from "./popups.js";
@@ -265,9 +265,9 @@ export class Timeline {
     // The message may have been drawn anew meanwhile.
     if (!opener.isConnected) opener = this.#element(message.id);
     if (!opener) return;
-    const apps = message.ephemeral ? [] : commands.filter((command) => command.type === 3);
-    menu([...this.#own(message), ...apps.length ? [{ heading: "Apps" }] : [], ...apps.map((command) => ({
-      label: command.name, icon: "flame", run: () => this.onCommand("context", this.#about(message, { name: command.name })),
+    const apps = message.ephemeral ? [] : entries(commands);
+    menu([...this.#own(message), ...apps.length ? [{ heading: "Apps" }] : [], ...apps.map(({ name, by, application }) => ({
+      label: by ? `${name} (${by})` : name, icon: "flame", run: () => this.onCommand("context", this.#about(message, { name, application })),
     }))], opener.closest?.(".icon-button") ?? opener, at ?? (opener.matches(".message") ? cornerOf(opener) : undefined));
   }
 
