@@ -77,6 +77,7 @@ TESTED_BY = {
     "bot/gates/answers.py": "tests/e2e/test_gates.py",
     "bot/gates/buttons.py": "tests/e2e/test_gates.py",
     "bot/gates/cards.py": "tests/e2e/test_gates.py",
+    "bot/gates/parts.py": "tests/e2e/test_gates.py",
     "bot/gates/service.py": "tests/e2e/test_gates.py",
     "bot/inspector/paper.py": "tests/bot/inspector/test_pages.py",
     "bot/interactions.py": "tests/e2e/test_interactions.py",
