@@ -22,8 +22,8 @@ import aiohttp
 
 from bot.bench.figures import Figure, figure, milliseconds
 from bot.bench.pure import recorded
-from bot.inspector.names import NoNames
 from bot.inspector.server import open_inspector
+from bot.names import NoNames
 from bot.runs.book import RunBook
 from bot.runs.inspect_text import run_text
 from bot.runs.kept_traces import KeptTraces
