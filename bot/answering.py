@@ -134,18 +134,9 @@ class Answering:
                 return
             if outcome.kind is OutcomeKind.REJECTED and outcome.error_code not in _WANTED:
                 self._refusals[outcome.error_code] += 1
-            over = tuple(shown.messages)
-            if shown.unsure:
-                over = await self._delivery.live.of_turn(message.channel, outcome.turn_id)
-            if over and not shown.has_words and self._live.current.talk.ping_asker:
-                # An edit notifies nobody, and the asker wants to be told.
-                await self._delivery.live.remove(message.channel, over)
-                over = ()
+            over = await self._stands_there(message, shown, outcome)
             if message.id in self._gone or (is_bot and not outcome.text):
-                await self._delivery.live.remove(message.channel, over)
-                await self._delivery.drop(outcome.turn_id)  # nobody is there to be told
-                if message.id in self._gone:
-                    await self._desk.take_back(MessageId(ingress.prefixed(message.id)))
+                await self._say_nothing(message, outcome, over)
                 return
             on_answer()
             posted = await self._post(message, ticket, outcome, over, addressed=addressed)
@@ -159,6 +150,30 @@ class Answering:
                 code=outcome.error_code,
                 messages=posted,
             )
+
+    async def _stands_there(
+        self, message: discord.Message, shown: LiveAnswer, outcome: TurnOutcome
+    ) -> tuple[MessageId, ...]:
+        """Give the messages that were shown while the turn ran, those that may become its answer.
+
+        Where the asker is to be told, none may: an edit notifies nobody.
+        """
+        over = tuple(shown.messages)
+        if shown.unsure:
+            over = await self._delivery.live.of_turn(message.channel, outcome.turn_id)
+        if over and not shown.has_words and self._live.current.talk.ping_asker:
+            await self._delivery.live.remove(message.channel, over)
+            return ()
+        return over
+
+    async def _say_nothing(
+        self, message: discord.Message, outcome: TurnOutcome, over: tuple[MessageId, ...]
+    ) -> None:
+        """Take away what was shown: nobody is there to be answered."""
+        await self._delivery.live.remove(message.channel, over)
+        await self._delivery.drop(outcome.turn_id)
+        if message.id in self._gone:
+            await self._desk.take_back(MessageId(ingress.prefixed(message.id)))
 
     async def _post(
         self,

@@ -137,8 +137,8 @@ class Delivery:
         ``buttons`` go under the last message. ``approved`` is an answer that was kept back.
         ``over`` are the messages that stood for the turn while it ran: they become the answer.
         """
-        waits = outcome.kind is OutcomeKind.REPLIED and self.holds is not None and not approved
-        if waits and self.holds is not None and await self.holds.hold(target, scope, outcome):
+        holds = self.holds if outcome.kind is OutcomeKind.REPLIED and not approved else None
+        if holds is not None and await holds.hold(target, scope, outcome):
             await self.live.remove(target.channel, over)
             return 0
         if outcome.error_code == ProviderFault.AUTH and self._alarms is not None:
