@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, BrowserContext, Page, expect
 
-from bot.inspector.names import NoNames
 from bot.inspector.server import open_inspector
+from bot.names import NoNames
 from bot.playground.ids import ADA, BO, DIRECT
 from bot.playground.scripted_model import Answer, ScriptedModel
 from bot.playground.server import Playground
@@ -67,6 +67,9 @@ class Desk:
             java_script_enabled=script,
             locale="en-GB",
         )
+        return await self.sit_in(context)
+
+    async def sit_in(self, context: BrowserContext) -> Page:
         page = await context.new_page()
         page.set_default_timeout(WAIT)
         self.seen.watch(page)
@@ -304,20 +307,26 @@ async def test_every_text_stands_out_from_its_ground(desk: Desk, dark: bool) -> 
 
 
 async def test_a_page_that_nobody_looks_at_asks_for_nothing(desk: Desk) -> None:
-    """Issue "Live": no polling storm, and it ends when the page is hidden."""
+    """Issue "Live": no polling storm, and it ends when the page is hidden.
+
+    What changed after the page was made and before it was told anything is looked for at once.
+    """
     await eventually(lambda: desk.feed.listening == 0)  # pages of other tests
-    page = await desk.sit()
-    looks: list[str] = []
-    page.on("request", lambda request: looks.append(f"{request.resource_type} {request.url}"))
-    await eventually(lambda: desk.feed.listening == 1)
+    context = await desk.browser.new_context()
+    asked: list[str] = []
+    context.on("request", lambda request: asked.append(f"{request.resource_type} {request.url}"))
+    page = await desk.sit_in(context)
+    look = f"fetch {desk.seen.origin}/"
+    await eventually(lambda: look in asked)
+    assert desk.feed.listening == 1
+    asked.clear()
     for _ in range(50):
         desk.feed.tell(RUN)
-    look = f"fetch {desk.seen.origin}/"
-    await eventually(lambda: look in looks)
+    await eventually(lambda: look in asked)
     await turn_to(page, hidden=True)
     await expect(page.locator("#live")).to_have_text("paused")
     await eventually(lambda: desk.feed.listening == 0)
-    assert looks.count(look) == 1  # for all fifty
+    assert asked.count(look) == 1  # for all fifty
     desk.feed.tell(RUN)
     await turn_to(page, hidden=False)
     await expect(page.locator("#live")).to_have_text("live")

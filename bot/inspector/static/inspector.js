@@ -25,7 +25,10 @@ function show(text, on) {
 function connect() {
   if (!follow || stream || document.hidden) return;
   stream = new EventSource(follow);
-  stream.addEventListener("open", () => show("live", true));
+  stream.addEventListener("open", () => {
+    show("live", true);
+    look(); // what changed since the page was made was told to nobody
+  });
   stream.addEventListener("changed", () => look());
   stream.addEventListener("error", () => {
     const over = stream?.readyState === EventSource.CLOSED;
@@ -80,11 +83,23 @@ function renew(fresh) {
     if (bare.outerHTML === next.outerHTML) continue;
     const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
     for (const id of open) if (id) next.querySelector(`#${CSS.escape(id)}`)?.setAttribute("open", "");
-    const scrolled = [...old.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
-    old.replaceWith(document.adoptNode(next));
-    [...next.querySelectorAll(".scroll")].forEach((each, at) => { each.scrollLeft = scrolled[at] ?? 0; });
-    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    become(old, document.adoptNode(next));
+    if (focused && document.activeElement.id !== focused) document.getElementById(focused)?.focus({ preventScroll: true });
   }
+}
+
+// What is the same stays where it is, with a click that has begun, what is selected and the place.
+function become(old, next) {
+  if (old.isEqualNode(next)) return;
+  if (old.nodeName !== next.nodeName || !old.attributes) {
+    old.replaceWith(next);
+    return;
+  }
+  for (const { name } of [...old.attributes]) if (!next.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of next.attributes) old.setAttribute(name, value);
+  const [held, wanted] = [[...old.childNodes], [...next.childNodes]];
+  held.forEach((each, at) => (at < wanted.length ? become(each, wanted[at]) : each.remove()));
+  old.append(...wanted.slice(held.length));
 }
 
 // --- private texts
@@ -144,10 +159,7 @@ document.addEventListener("visibilitychange", () => {
   if (document.hidden) {
     if (follow) disconnect();
     for (const link of document.querySelectorAll("a.cover[aria-expanded='true']")) cover(link);
-  } else if (follow) {
-    connect();
-    look();
-  }
+  } else if (follow) connect();
 });
-window.addEventListener("pagehide", () => stream?.close());
-connect();
+window.addEventListener("pagehide", disconnect);
+window.addEventListener("pageshow", connect);
