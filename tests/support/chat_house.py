@@ -10,7 +10,7 @@ from playwright.async_api import BrowserContext, Page, Route
 
 from bot.playground.ids import ADA, HEARTH
 from bot.playground.server import Playground
-from support.browser import Seen, sit
+from support.browser import WAIT_MILLISECONDS, Seen, sit
 from support.playground_bot import PATIENCE_SECONDS
 
 ADA_AT_HEARTH = f"{ADA}/{HEARTH}"
@@ -53,7 +53,7 @@ class SlowLine:
             nonlocal asked
             asked += 1
             held = asked > after
-            answer = await route.fetch()
+            answer = await route.fetch(timeout=WAIT_MILLISECONDS)
             if not held:
                 await route.fulfill(response=answer)
                 return

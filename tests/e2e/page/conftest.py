@@ -9,7 +9,7 @@ from playwright.async_api import Browser, BrowserContext
 
 from bot.playground import page as chat_page
 from bot.playground.server import Playground
-from support.browser import leave, well_behaved
+from support.browser import WAIT_MILLISECONDS, leave, well_behaved
 from support.chat_house import House
 from support.hearth_bot import HearthBot
 from support.playground_bot import empty, running
@@ -24,7 +24,9 @@ async def pg() -> AsyncIterator[Playground]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def window(browser: Browser) -> BrowserContext:
     """One origin's tabs share a process, and with it the compiled page."""
-    return await browser.new_context(locale="en-GB")
+    made = await browser.new_context(locale="en-GB")
+    made.set_default_timeout(WAIT_MILLISECONDS)
+    return made
 
 
 @pytest_asyncio.fixture(loop_scope="module")
