@@ -295,6 +295,7 @@ def overrides(live: LiveConfig, pg: Playground, model: ScriptedModel) -> dict[st
         "engine": engine,
         "imps": {imp: {"engine": engine} for imp in live.current.imps},
         "channels": {"default": {"enabled": True, "replies": "post", "threads": "off"}},
+        "talk": {"stream": False, "stop_button_seconds": 0},  # whole answers alone
         "inspector": {"enabled": False},
         "metrics": {"enabled": False},
     }

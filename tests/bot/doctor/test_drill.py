@@ -37,13 +37,17 @@ def live(tmp_path: Path) -> LiveConfig:
     ensure_home(home)
     (home / "org.toml").write_text(ORG)
     (home / ".env").write_text("DISCORD_TOKEN=CANARY-token\nOPENAI_API_KEY=CANARY-key\n")
-    return LiveConfig(home, environ={"INGLENOOK_TALK__MAX_PARTS": "2"})
+    hasty = {"INGLENOOK_TALK__STOP_BUTTON_SECONDS": "0.001"}
+    return LiveConfig(home, environ={"INGLENOOK_TALK__MAX_PARTS": "2", **hasty})
 
 
 async def test_faults_are_played_on_the_owners_settings(
     live: LiveConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue "Set up": fault scenarios on the owner's configuration, against the playground."""
+    """Issue "Set up": fault scenarios on the owner's configuration, against the playground.
+
+    A line that a slow turn is being worked on is no answer.
+    """
     seen: list[LiveConfig] = []
 
     async def unkept(stage: Stage) -> None:
