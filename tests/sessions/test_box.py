@@ -71,6 +71,19 @@ def processes_of(mark: str) -> list[int]:
     return [pid for pid in descendants(os.getpid()) if mark in words_of(pid)]
 
 
+def unreaped(box: int) -> list[int]:
+    """The processes of a box that have ended, and that nobody has waited for yet."""
+    return [pid for pid in descendants(box) if status_of(pid) == psutil.STATUS_ZOMBIE]
+
+
+def status_of(pid: int) -> str:
+    """How a process does; empty if it is gone."""
+    try:
+        return str(psutil.Process(pid).status())
+    except psutil.Error:
+        return ""
+
+
 def guarded(home: Path) -> dict[str, Path]:
     """Write what acceptance test 18 names, the canary in each; give the files."""
     files = {
@@ -413,7 +426,9 @@ async def test_what_a_command_leaves_running_ends_with_it(
         f"sh -c 'setsid sleep {marks[2]} >/dev/null 2>&1 &'; echo begun",
     )
     assert told.split("\n\n") == ["begun", "(What this left running was ended with it.)"]
-    await eventually(lambda: not any(map(processes_of, marks)))
+    record = read_record(the_run(world) / PID_FILE)
+    assert record is not None
+    await eventually(lambda: not any(map(processes_of, marks)) and not unreaped(record.pid))
     assert await world.shell(registry, "echo alone") == "alone\n"
     told = await world.call(
         registry,
