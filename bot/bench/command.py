@@ -19,6 +19,7 @@ from bot.bench.pure import ELIGIBLE, all_pure
 from bot.bench.turns import cold_starts, idle_memory, warm_turns
 from bot.bench.wire import CACHE_TURNS, cached_share, gateway_latency
 from bot.bench.year import YEAR_TURNS, year
+from bot.help_texts import BENCH
 from bot.logs import configure_logging
 from config.settings import LogLevel, LogSettings
 
@@ -103,8 +104,7 @@ def _year(home: Path, options: argparse.Namespace) -> list[Figure]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python3 -m bot bench",
-        description="Measure turns, starts, memory, the wire and the pure parts on this machine. "
-        "Everything runs on loopback with the real pi and a scripted model.",
+        description=BENCH,
     )
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument("--quick", action="store_true", help="few rounds, to see that it works")
