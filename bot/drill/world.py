@@ -35,9 +35,14 @@ enabled = true
 [warm_up]
 dm = false
 trusted = false
+[sessions]
+start_seconds = 120
+[talk]
+stop_button_seconds = 0
 [log]
 format = "json"
 """
+"""What comes is an answer or the word of an interruption, on a slow machine too."""
 
 
 class Drill:
