@@ -152,9 +152,7 @@ class Session:
 
     def forget(self, turn_id: TurnId) -> None:
         """Cut off the turn of a deleted message, and let no later turn know of it."""
-        current = self.tickets.current
-        if current is not None and current.concerns(turn_id):
-            current.gone.add(turn_id)
+        if self.tickets.forget(turn_id):
             self.halt(HaltReason.STOPPED)
         if self._run is not None or self.busy:
             self.end(EndReason.RESET)
@@ -165,8 +163,7 @@ class Session:
         It does if it is among ``holders`` or has that message at hand; so may one that is still
         being found.
         """
-        current, run = self.tickets.current, self._run
-        at_hand = current is not None and current.concerns(turn_id)
+        run, at_hand = self._run, self.tickets.has_at_hand(turn_id)
         if at_hand or (holders and (run is None or run.run_id in holders)):
             self.end(EndReason.RESET)
 
@@ -188,10 +185,9 @@ class Session:
 
     def halt(self, reason: HaltReason) -> None:
         """Cut off the start or the turn that is running."""
-        if not self.busy:
-            return
-        self._taker.halt(reason)
-        self._holder.halt(reason)
+        if self.busy:
+            self._taker.halt(reason)
+            self._holder.halt(reason)
 
     @property
     def busy(self) -> bool:
@@ -217,7 +213,6 @@ class Session:
     def view(self) -> SessionView:
         """Describe the session."""
         run = self._run
-        quiet_ns = self._parts.clock.monotonic_ns() - self._since_ns
         return SessionView(
             imp=self.imp,
             channel_id=self.channel_id,
@@ -226,14 +221,17 @@ class Session:
             run_id=run.run_id if run else None,
             turns=run.turns if run else 0,
             queued=len(self._waiting),
-            quiet_seconds=quiet_ns / 1e9,
+            quiet_seconds=self._quiet_seconds,
             has_process=run is not None and run.alive,
         )
 
+    @property
+    def _quiet_seconds(self) -> float:
+        return (self._parts.clock.monotonic_ns() - self._since_ns) / 1e9
+
     def facts(self) -> dict[str, str]:
         """Name the session in a log line."""
-        run_id = self._holder.run_id or ""
-        return {"channel_id": self.channel_id, "imp": self.imp, "run_id": run_id}
+        return {"channel_id": self.channel_id, "imp": self.imp, "run_id": self._holder.run_id or ""}
 
     @property
     def _run(self) -> Run | None:
@@ -290,11 +288,9 @@ class Session:
         return step
 
     def _patience_seconds(self) -> float:
-        now_ns = self._parts.clock.monotonic_ns()
-        ripe_in_seconds = self._waiting.ripe_in_seconds(now_ns=now_ns)
-        if ripe_in_seconds is not None:
+        if (ripe_in_seconds := self.tickets.ripe_in_seconds) is not None:
             return ripe_in_seconds
-        return max(0.0, self._parts.limits.idle_seconds - (now_ns - self._since_ns) / 1e9)
+        return max(0.0, self._parts.limits.idle_seconds - self._quiet_seconds)
 
     def _wish(self) -> _Step | None:
         if self._closing:
@@ -303,16 +299,13 @@ class Session:
         if self._end is not None and self._run is not None and not (evicted and self._waiting):
             return _Step.END_RUN
         self._end = None
-        now_ns = self._parts.clock.monotonic_ns()
-        if self._waiting.ripe_in_seconds(now_ns=now_ns) == 0:
+        if self.tickets.ripe_in_seconds == 0:
             return _Step.ANSWER
         if self._run is not None:
             return _Step.DROP_PI if self._run.lost_its_process else None
         if self._waiting:
             return None
-        if self._warm_wanted:
-            return _Step.WARM_UP
-        return _Step.LEAVE
+        return _Step.WARM_UP if self._warm_wanted else _Step.LEAVE
 
     async def _answer(self, turn: TurnAtHand) -> None:
         self._enter(SessionState.BUSY)
@@ -344,8 +337,7 @@ class Session:
         self._rest()
 
     async def _take(self, turn: TurnAtHand) -> None:
-        inbound = turn.inbound
-        if (refused := over_limit(self._parts.allowance, inbound)) is not None:
+        if (refused := over_limit(self._parts.allowance, turn.inbound)) is not None:
             self.tickets.conclude(turn, refused)
             return
         run, taken = await self._taken(turn)
@@ -372,14 +364,13 @@ class Session:
     async def _taken(self, turn: TurnAtHand) -> tuple[Run, Taken]:
         """Take a turn in the run at hand, or in a fresh one while its process comes up."""
         run = await self._holder.begun(turn.inbound.scope)
-        taken = await self._taker.take(
+        return run, await self._taker.take(
             run,
             turn.inbound,
             ready=self._holder.came_up,
             steers=self.tickets.next_steer,
             draft=turn.ticket.draft,
         )
-        return run, taken
 
     def _rest(self) -> None:
         self._enter(SessionState.IDLE)

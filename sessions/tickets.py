@@ -55,6 +55,11 @@ class Tickets:
         """Whether one more message can wait."""
         return self._waiting.has_room
 
+    @property
+    def ripe_in_seconds(self) -> float | None:
+        """How long the next turn has to wait for its burst to end; None if nothing waits."""
+        return self._waiting.ripe_in_seconds(now_ns=self._clock.monotonic_ns())
+
     def add(self, ticket: Ticket) -> None:
         """Let a message wait for its turn, or for the running one where it is to steer that."""
         ticket.steers = self._steered_by(ticket.inbound)
@@ -117,6 +122,17 @@ class Tickets:
     def waiting_of(self, user_id: UserId | None) -> int:
         """Count the messages of one person that wait."""
         return self._waiting.count_of(user_id)
+
+    def has_at_hand(self, turn_id: TurnId) -> bool:
+        """Tell whether the message of a turn is a part of the one that runs."""
+        return self.current is not None and self.current.concerns(turn_id)
+
+    def forget(self, turn_id: TurnId) -> bool:
+        """Note that a message of the running turn was deleted; tell whether it was one of its."""
+        if self.current is None or not self.current.concerns(turn_id):
+            return False
+        self.current.gone.add(turn_id)
+        return True
 
     def runs(self, user_id: UserId | None, *, everyones: bool) -> bool:
         """Tell whether a turn of a person's runs, or anybody's."""

@@ -156,6 +156,18 @@ async def test_the_messages_of_a_parted_turn_wait_each_for_its_own() -> None:
     assert third.steers is None, "it is a turn of its own now"
 
 
+async def test_a_deletion_counts_for_the_turn_that_runs_alone() -> None:
+    """P13: only a message that is a part of it cuts a turn off."""
+    desk = Desk()
+    turn, [second] = desk.steered(of(ADA, 2))
+    other = desk.add(of(BO, 3))
+    assert not desk.tickets.forget(other.inbound.turn_id)
+    assert not desk.tickets.has_at_hand(other.inbound.turn_id)
+    assert desk.tickets.forget(second.inbound.turn_id)
+    assert desk.tickets.has_at_hand(second.inbound.turn_id)
+    assert turn.gone == {second.inbound.turn_id}
+
+
 async def test_a_deleted_message_whose_turn_is_parted_gets_the_outcome() -> None:
     desk = Desk()
     turn, [second] = desk.steered(of(ADA, 2))
