@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.app import Wiring
@@ -73,7 +74,8 @@ async def test_it_answers_as_its_imp_and_one_that_cannot_run_leaves_it_alone(
             tell=said.append,
             sums=DaySums(),
         )
-        wiring = Wiring(set_up_logging=False)
+        wiring = Wiring(set_up_logging=False, sums=around.sums)
+        days = {datetime.now(UTC).date()}
         with pointed_at(pg):
             async with asyncio.TaskGroup() as group:
                 (failing,) = begin((wrong,), around, group)
@@ -89,6 +91,9 @@ async def test_it_answers_as_its_imp_and_one_that_cannot_run_leaves_it_alone(
                 )
                 around.stop.set()
             assert running.result() == 0
+        days.add(datetime.now(UTC).date())  # the first may have ended meanwhile
+        spent = [around.sums.of(day.isoformat(), ("total", "")).tokens for day in days]
+        assert sum(spent) > 0
         assert "You are the scribe." in model.requests[0].system_text
     assert len(said) == 1
     assert said[0].startswith("[wrong] Discord does not accept the token.")
