@@ -42,6 +42,9 @@ DISK_FULL: Final = "The disk of this home is full. Make room, then start again."
 STORE_CLOSED: Final = (
     "The database of this home cannot be used ({reason}). Look closer with: python3 -m bot doctor"
 )
+_NO_ROOM: Final = frozenset({"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"})
+"""No room in the file itself, or for the one beside it through which connections know each other,
+which is made first."""
 _BAD_TOKEN: Final = 4004
 _INVALID_INTENTS: Final = 4013
 _log = structlog.get_logger(__name__)
@@ -68,4 +71,4 @@ def why_not_started(error: SafeError) -> str:
     if error.code != SessionErrorCode.STORE_UNAVAILABLE:
         return error.safe_message
     reason = str(error.facts.get("reason", ""))
-    return DISK_FULL if reason == "SQLITE_FULL" else STORE_CLOSED.format(reason=reason)
+    return DISK_FULL if reason in _NO_ROOM else STORE_CLOSED.format(reason=reason)

@@ -199,6 +199,7 @@ async def test_a_database_that_does_not_open_sends_its_owner_to_doctor(
     ("error", "line"),
     [
         (StoreUnavailable("SQLITE_FULL"), DISK_FULL),
+        (StoreUnavailable("SQLITE_IOERR_SHMSIZE"), DISK_FULL),
         (StoreUnavailable("timeout"), STORE_CLOSED.format(reason="timeout")),
         (StoreDamaged("x", name="keys.db"), StoreDamaged("x", name="keys.db").safe_message),
     ],
