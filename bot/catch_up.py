@@ -7,7 +7,9 @@ arrives or when the sweep comes to it, whichever is first; a channel in which no
 not asked at all, which keeps a start with a thousand channels short.
 
 Cursors move in memory with each message that is through, and are written in the background: they
-only say where asking begins, and the history tells what was seen.
+only say where asking begins, and the history tells what was seen. Where both are older than what
+was done, because a copy was put back or a disk lost the last of them, the channel itself tells:
+what we replied to is not answered again (P04).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import discord
 import structlog
@@ -51,9 +53,18 @@ _CHANNELS: Final = (
     discord.Thread,
     discord.DMChannel,
 )
-Handle: TypeAlias = Callable[[discord.Message], Awaitable[bool]]
-"""Takes a message; tells whether it is through: written down, or in no need of that."""
 _log = structlog.get_logger(__name__)
+
+
+class Handle(Protocol):
+    """Takes a message that was missed."""
+
+    async def __call__(self, message: discord.Message, *, answered: bool) -> bool:
+        """Take a message, and whether there is an answer to it, whatever our records say.
+
+        Returns:
+            Whether it is through: written down, or in no need of that.
+        """
 
 
 class CatchUp:
@@ -161,7 +172,7 @@ class CatchUp:
             except PASSING:  # who said it decides whether it is answered
                 self.ask_again(channel)
                 return
-            if not await handle(message):
+            if not await handle(message, answered=message.id in missed.answered):
                 self.ask_again(channel)
                 return
             self.through(message)

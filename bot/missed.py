@@ -6,7 +6,7 @@ Limits in age and in count bound what is read; what lies beyond them is counted,
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -49,6 +49,8 @@ class Missed:
 
     messages: tuple[discord.Message, ...]
     """Oldest first."""
+    answered: frozenset[int]
+    """The ids of those to which a message of ours replies: our records of that may be lost."""
     left_out: LeftOut | None
     """What is beyond the limits, if anything is."""
 
@@ -87,7 +89,7 @@ async def read_missed(
             too_old=too_old,
             too_many=too_many,
         )
-    return Missed(messages=tuple(kept), left_out=left_out)
+    return Missed(messages=tuple(kept), answered=_answered(channel, kept), left_out=left_out)
 
 
 class People:
@@ -141,6 +143,12 @@ async def _history(
         scanned += len(page)
         if len(page) < PAGE_MESSAGES:
             return
+
+
+def _answered(channel: Channel, messages: Iterable[discord.Message]) -> frozenset[int]:
+    me = channel._state.self_id  # noqa: SLF001  (as above)
+    replies = (each.reference for each in messages if each.author.id == me)
+    return frozenset(each.message_id for each in replies if each is not None and each.message_id)
 
 
 def _create(state: Any, channel: Channel, data: Any) -> discord.Message:  # noqa: ANN401  (the library's)

@@ -30,8 +30,12 @@ _log = structlog.get_logger(__name__)
 class Receiver(Protocol):
     """What takes messages once they are across: the conversation, or a test."""
 
-    async def receive(self, message: discord.Message) -> bool:
-        """Take a message that nobody saw yet; False if it has to be read again."""
+    async def receive(self, message: discord.Message, *, answered: bool) -> bool:
+        """Take a message that nobody saw yet, or that we only know from its answer.
+
+        Returns:
+            False if it has to be read again.
+        """
 
     async def take_up(self, message: discord.Message) -> None:
         """Take a message that an earlier host wrote down and did not begin."""

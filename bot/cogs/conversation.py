@@ -101,7 +101,8 @@ class Conversation(commands.Cog):
         self._loop_guard = LoopGuard()
         self._blank_told = False
         self._turned_away: dict[int, None] = {}
-        """Messages that could not be written down when they came."""
+        """Messages that get no answer any more: they could not be written down when they came, or
+        were answered by a host whose records are lost."""
 
     @commands.Cog.listener()
     async def on_message(self, message: discord.Message) -> None:
@@ -115,8 +116,10 @@ class Conversation(commands.Cog):
             else:
                 self._threshold.catch_up.ask_again(message.channel)
 
-    async def receive(self, message: discord.Message) -> bool:
+    async def receive(self, message: discord.Message, *, answered: bool) -> bool:
         """Take a message that was missed; its lane is held."""
+        if answered:
+            self._turn_away(message.id)
         return await self._read(message, time.monotonic_ns())
 
     async def take_up(self, message: discord.Message) -> None:

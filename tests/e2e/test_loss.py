@@ -100,6 +100,27 @@ async def test_what_was_missed_in_every_kind_of_channel_is_answered(stage: Stage
             assert place.name in (await stage.answered(place.id, asked)).content
 
 
+async def test_records_that_are_older_than_the_channel_answer_nothing_again(stage: Stage) -> None:
+    """P04's kind, P24: a copy of the database was put back, or a disk lost its end: what was
+    answered since is known and not answered again; what was not is answered."""
+    pg, file = stage.pg, stage.home / "inglenook.db"
+    await stage.first_night()
+    copy = file.read_bytes()
+    async with running(stage.home, pg, stage.model) as app:
+        before, _ = await app.ask(BO, HEARTH, f"{ME} one")
+    file.write_bytes(copy)
+    stage.change()
+    missed = await pg.say(CY, HEARTH, f"{ME} two")
+    async with running(stage.home, pg, stage.model):
+        await stage.answered(HEARTH, missed)
+    (_, prompt) = (request.last_user_text for request in stage.model.requests)
+    assert "one" in prompt, "it belongs to the history"
+    assert [m.reply_to for m in pg.messages(HEARTH) if m.author_id == EMBER] == [
+        before.id,
+        missed.id,
+    ]
+
+
 @pytest.mark.parametrize("restart", [False, True])
 async def test_what_was_missed_is_answered_once_and_in_order(
     stage: Stage,
