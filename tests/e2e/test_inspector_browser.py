@@ -187,7 +187,7 @@ async def test_an_owner_follows_an_answer_and_understands_it(house: House) -> No
 
         # The list follows: a run appears, and says how its turn ended.
         await app.ask(ADA, DIRECT[ADA], "Good evening")
-        row = page.get_by_role("row").filter(has_text="direct message")
+        row = page.get_by_role("row").filter(has_text="DM with Ada")
         await expect(row).to_contain_text("replied")
         await row.get_by_role("link").click()
         turns = page.locator("#timeline a.turn")
