@@ -6,7 +6,7 @@ Spec: TR "Contradiction policy"; the table "Conflicts".
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from compiler.audience import MemoryScope
 from compiler.lifecycle import find_conflicts
@@ -51,7 +51,12 @@ def draft_of(
         run_id=ctx.run_id or "",
         turn_id=ctx.turn_id or "",
     )
-    return Note(row=row, text=text, claim=claim)
+    return Note(row=row, text=text, claim=None if claim is None else _tidy(claim))
+
+
+def _tidy(claim: Claim) -> Claim:
+    """Collapse the blanks of a claim: with them no two would be about the same thing."""
+    return Claim(**{name: " ".join(part.split()) for name, part in asdict(claim).items()})
 
 
 def expiring(note: Note, until_ms: int | None) -> Note:

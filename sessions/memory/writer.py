@@ -158,11 +158,14 @@ class NoteWriter:
         if twin is not None:
             replaced[twin.row.record_id] = twin
         stands = draft.row.status is RecordStatus.ACTIVE
-        if corrects is not None and stands:
+        if corrects is not None and (stands or corrects.status is RecordStatus.PENDING):
             old = here.notes.get(corrects.record_id)
             if old is None:
                 return Refused(code=RefusalCode.ENDED)
             replaced[old.row.record_id] = old
+            before = here.notes.get(corrects.supersedes)
+            if stands and before is not None:
+                replaced[before.row.record_id] = before
         return await self._put(draft, list(replaced.values()), seen_at, corrects)
 
     async def _put(
@@ -177,8 +180,11 @@ class NoteWriter:
         living = await self._core.store.living_in(binding)
         if living - len(replaced) >= self._core.settings().max_active:
             return Refused(code=RefusalCode.FULL)
-        first = corrects.record_id if corrects else ""
-        first = first or (replaced[0].row.record_id if replaced else "")
+        first = replaced[0].row.record_id if replaced else ""
+        if corrects is not None:
+            first = corrects.record_id
+            if corrects.status is note.row.status is RecordStatus.PENDING and corrects.supersedes:
+                first = corrects.supersedes  # a better draft is for the note that its draft was for
         note = with_identity(replace(note, row=replace(note.row, supersedes=first)))
         for old in replaced:
             if old.row.status is RecordStatus.PENDING:
@@ -220,7 +226,8 @@ class NoteWriter:
         """Put a better version in the place of a note; the old one stays in its chain.
 
         From the model, a person's confirmed note is not replaced: the new version waits for his
-        click, and both are shown as a conflict until then if they make the same claim.
+        click, and so does a better version of it. Until then the note is shown with its doubt
+        (``corrections``).
         """
         refused = self._core.refusal() or check_text(text, claim, self._core.settings())
         if refused is not None:
@@ -239,7 +246,7 @@ class NoteWriter:
         draft = replace(draft, row=replace(draft.row, pinned=found.row.pinned and not ctx.by_model))
         if expires is None:
             draft = expiring(draft, found.row.expires_ms)  # other words keep nothing for longer
-        if ctx.by_model and found.confirmed:
+        if ctx.by_model and (found.confirmed or found.row.status is RecordStatus.PENDING):
             draft = replace(
                 draft, row=replace(draft.row, status=RecordStatus.PENDING, pinned=False)
             )

@@ -526,6 +526,44 @@ async def test_the_model_corrects_its_own_notes_only(tmp_path: Path) -> None:
         assert sorted(await memory.chosen(dm())) == ["Cake on Sunday", "Tea on Friday"]
 
 
+@pytest.mark.parametrize("how", ["confirm", "keep", "by_hand"])
+async def test_a_better_version_of_what_waits_waits_as_well(tmp_path: Path, how: str) -> None:
+    """No second correction goes round the person's click, and his click replaces the note that
+    the first one was for.
+    """
+    async with memory_in(tmp_path) as memory:
+        service = memory.service
+        said = kept(await service.remember(by_hand(dm()), "Tea on Tuesday", explicit=True)).note
+        first = kept(await service.correct(by_model(dm()), said.short_id, "Tea on Friday")).note
+        second = kept(await service.correct(by_model(dm()), first.short_id, "Tea on Sunday"))
+        assert second.note.state is NoteState.WAITING
+        assert second.replaced == (first.short_id,), "he is asked about the newest alone"
+        assert await memory.chosen(dm()) == ["Tea on Tuesday"]
+        draft = second.note.short_id
+        if how == "by_hand":
+            agreed = await service.correct(by_hand(dm()), draft, "Tea on Sunday")
+        else:
+            click = service.confirm if how == "confirm" else service.keep
+            agreed = await click(by_hand(dm()), draft)
+        assert kept(agreed).note.state is NoteState.CONFIRMED
+        assert await memory.chosen(dm()) == ["Tea on Sunday"]
+        assert code_of(await service.confirm(by_hand(dm()), first.short_id)) == "ended"
+
+
+async def test_blanks_in_a_claim_hide_no_contradiction(tmp_path: Path) -> None:
+    """TR "Contradiction policy": what a claim is about is compared folded, blanks collapsed."""
+    async with memory_in(tmp_path) as memory:
+        service = memory.service
+        tea = Claim(subject="Bo", predicate="drinks at", value="four")
+        await service.remember(by_hand(dm()), "I drink tea at four", explicit=True, claim=tea)
+        other = Claim(subject=" BO\u3000", predicate="drinks\n at", value="five")
+        await service.remember(by_model(dm()), "Tea at five", explicit=False, claim=other)
+        assert await memory.chosen(dm()) == ["I drink tea at four"]
+        assert [each.code for each in (await memory.selection(dm())).conflicts] == [
+            "PREFERENCE_STALE_PROFILE"
+        ]
+
+
 async def test_pinning_is_the_person_s_own_wish(tmp_path: Path) -> None:
     async with memory_in(tmp_path) as memory:
         service = memory.service
