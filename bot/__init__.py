@@ -36,7 +36,8 @@ What holds it:
 ``app``          the composition root   ``wiring``  its topics   ``client``  the connection
 ``login_faults`` why the bot does not run   ``host``  what carries runs, without Discord too
 ``cogs``         events and slash commands, one topic a file   ``views``  forms
-``permissions``  who may give which command   ``logs``  no words in them
+``permissions``  who may give which command   ``tiers``  owner, administrator, trusted or member
+``logs``         no words in them
 ``names``        what channels and people are called
 ``heap``         the garbage collector of a process that is one bot's
 ``home``         its folder: one bot in it, copied, cleaned and brought forward

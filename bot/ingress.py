@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 
 import discord
 
-from bot.permissions import is_administrator
 from bot.shown import FORWARDED_NOTHING, Words, component_texts, describe_wordless, embed_text
+from bot.tiers import role_ids
 from bot.wake import WakeFacts
 from compiler.request import (
     ChannelId,
@@ -92,6 +92,7 @@ def facts(message: discord.Message, *, me: int) -> WakeFacts:
         guild_id=None if guild_id is None else str(guild_id),
         mentions_imp=any(user.id == me for user in _mentioned(message)),
         replies_to_imp=_replies_to(message, me),
+        in_private_thread=is_private_thread(message.channel),
         in_own_thread=isinstance(message.channel, discord.Thread)
         and message.channel.owner_id == me,
     )
@@ -115,6 +116,11 @@ def parent_id_of(message: discord.Message) -> int | None:
     return message.channel.parent_id if isinstance(message.channel, discord.Thread) else None
 
 
+def is_private_thread(channel: object) -> bool:
+    """Tell whether fewer than read its channel can read a place."""
+    return getattr(channel, "type", None) is discord.ChannelType.private_thread
+
+
 def scope(message: discord.Message, *, role: Role) -> RunScope:
     """Record where a message was said and by whom, from platform ids only."""
     return replace(
@@ -122,6 +128,7 @@ def scope(message: discord.Message, *, role: Role) -> RunScope:
             message.channel.id,
             guild_id=guild_id_of(message),
             parent_id=parent_id_of(message),
+            is_private=is_private_thread(message.channel),
             user_id=message.author.id,
             role=role,
         ),
@@ -130,36 +137,29 @@ def scope(message: discord.Message, *, role: Role) -> RunScope:
 
 
 def place_scope(
-    channel_id: int, *, guild_id: int | None, parent_id: int | None, user_id: int, role: Role
+    channel_id: int,
+    *,
+    guild_id: int | None,
+    parent_id: int | None,
+    is_private: bool,
+    user_id: int,
+    role: Role,
 ) -> RunScope:
-    """Record a place and a person before any message."""
-    place = Place.GROUP if parent_id is None else Place.THREAD
+    """Record a place and a person before any message; of threads some are ``is_private``."""
+    place = Place.GROUP
+    if guild_id is None:
+        place = Place.DM
+    elif parent_id is not None:
+        place = Place.PRIVATE_THREAD if is_private else Place.THREAD
     return RunScope(
         provider=PROVIDER,
-        place=Place.DM if guild_id is None else place,
+        place=place,
         channel_id=ChannelId(prefixed(channel_id)),
         parent_channel_id=None if parent_id is None else ChannelId(prefixed(parent_id)),
         guild_id=None if guild_id is None else GuildId(prefixed(guild_id)),
         user_id=UserId(prefixed(user_id)),
         role=role,
     )
-
-
-def role_of(
-    user: discord.abc.User,
-    *,
-    owners: Iterable[str],
-    users: Iterable[str] = (),
-    roles: Iterable[str] = (),
-) -> Role:
-    """Give the tier of a person, from ids and from Discord's own permissions, never from a name."""
-    if str(user.id) in owners:
-        return Role.OWNER
-    if isinstance(user, discord.Member) and is_administrator(user):
-        return Role.ADMIN
-    if str(user.id) in users or not role_ids(user).isdisjoint(roles):
-        return Role.TRUSTED
-    return Role.MEMBER
 
 
 def inbound(
@@ -389,10 +389,3 @@ def _replied(message: discord.Message) -> object:
     """Give the message replied to; Discord may leave it out, then it may be among the latest."""
     reference = message.reference
     return None if reference is None else reference.resolved or reference.cached_message
-
-
-def role_ids(user: discord.abc.User | None) -> frozenset[str]:
-    """Give a member's role ids, without prefix; none outside of a server."""
-    if not isinstance(user, discord.Member):
-        return frozenset()
-    return frozenset(str(role_id) for role_id in user._roles)  # noqa: SLF001  (roles leaves out uncached ones)

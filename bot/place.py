@@ -10,6 +10,7 @@ import discord
 from bot import ingress
 from bot.errors import Refused
 from bot.permissions import is_owner
+from bot.tiers import role_ids, role_of
 from bot.wake import Wake, WakeFacts, WakeRules, decide
 from compiler.request import ImpName, Role, RunScope
 from config.load import LiveConfig
@@ -60,9 +61,10 @@ def place_facts(
     return WakeFacts(
         message_type=0,
         author_id=str(user_id),
-        author_role_ids=ingress.role_ids(user),
+        author_role_ids=role_ids(user),
         channel_id=str(channel_id),
         parent_id=None if parent_id is None else str(parent_id),
+        in_private_thread=ingress.is_private_thread(channel),
         guild_id=None if guild_id is None else str(guild_id),
         mentions_imp=True,
     )
@@ -71,9 +73,7 @@ def place_facts(
 def role_in(user: discord.abc.User, settings: Settings) -> Role:
     """Give the tier of a person by the owner's lists."""
     allow = settings.allow
-    return ingress.role_of(
-        user, owners=settings.discord.owners, users=allow.users, roles=allow.roles
-    )
+    return role_of(user, owners=settings.discord.owners, users=allow.users, roles=allow.roles)
 
 
 def role_now(user_id: int, member: discord.Member | None, settings: Settings) -> Role:
@@ -121,6 +121,7 @@ def standing_of(interaction: discord.Interaction, live: LiveConfig) -> Standing:
         channel_id,
         guild_id=interaction.guild_id,
         parent_id=None if facts.parent_id is None else int(facts.parent_id),
+        is_private=facts.in_private_thread,
         user_id=user.id,
         role=role_in(user, settings),
     )

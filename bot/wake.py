@@ -54,6 +54,7 @@ class WakeFacts:
     mentions_imp: bool = False
     """The imp's own mark is in the message; @everyone, @here and roles do not count."""
     replies_to_imp: bool = False
+    in_private_thread: bool = False
     in_own_thread: bool = False
     """The imp opened the thread where it was said."""
 

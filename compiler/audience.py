@@ -79,7 +79,7 @@ def audience_of(
         imp=imp,
         place=scope.place,
         guild_id=scope.guild_id,
-        channel_id=scope.home_channel_id,
+        channel_id=scope.circle_channel_id,
         user_id=scope.user_id,
         shares_private=shared_context and consented,
     )
@@ -137,7 +137,7 @@ def _user_rule(binding: Binding, audience: Audience) -> Exclusion | None:
     match audience.place:
         case Place.DM:
             return None
-        case Place.GROUP | Place.THREAD:
+        case Place.GROUP | Place.THREAD | Place.PRIVATE_THREAD:
             return None if audience.shares_private else Exclusion.AUDIENCE
         case Place.NONE:
             return Exclusion.AUDIENCE

@@ -57,6 +57,7 @@ _READERS = {
     Place.DM: "only this person",
     Place.GROUP: "everyone in the channel",
     Place.THREAD: "everyone in the thread",
+    Place.PRIVATE_THREAD: "everyone in the thread",
     Place.NONE: "the person who started the run",
 }
 

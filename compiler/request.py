@@ -52,7 +52,14 @@ class Place(StrEnum):
     DM = "dm"
     GROUP = "group"
     THREAD = "thread"
+    PRIVATE_THREAD = "private-thread"
+    """Fewer than read its channel."""
     NONE = "none"
+
+    @property
+    def is_thread(self) -> bool:
+        """Whether it belongs to a channel."""
+        return self in (Place.THREAD, Place.PRIVATE_THREAD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +67,8 @@ class RunScope:
     """The trusted record of where a run happens and for whom (CC ``RunContext``).
 
     ``channel_id`` is the conversation; for a thread ``parent_channel_id`` is the channel whose
-    purpose and memory it shares. All ids come from the platform, never from text.
+    purpose it shares and, unless it is private, whose memory. All ids come from the platform,
+    never from text.
     """
 
     provider: str
@@ -79,8 +87,17 @@ class RunScope:
 
     @property
     def home_channel_id(self) -> ChannelId | None:
-        """The channel whose purpose and memory apply: the parent, for a thread."""
+        """The channel whose purpose applies: the parent, for a thread."""
         return self.parent_channel_id or self.channel_id
+
+    @property
+    def circle_channel_id(self) -> ChannelId | None:
+        """The channel whose notes and consents apply: the parent, for a thread.
+
+        A private thread is a circle of its own: what is kept there is not for all of its channel.
+        """
+        is_private = self.place is Place.PRIVATE_THREAD
+        return self.channel_id if is_private else self.home_channel_id
 
 
 class PartKind(StrEnum):

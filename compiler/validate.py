@@ -88,7 +88,7 @@ def _check_scope(request: ContextRequest) -> None:
         case Place.GROUP:
             _refuse_if(scope.channel_id is None, "a group needs a channel")
             _refuse_if(has_parent, "only a thread has a parent channel")
-        case Place.THREAD:
+        case Place.THREAD | Place.PRIVATE_THREAD:
             _refuse_if(scope.channel_id is None, "a thread needs a channel")
             _refuse_if(not has_parent, "a thread needs a parent channel")
             _refuse_if(scope.parent_channel_id == scope.channel_id, "a thread is not its parent")

@@ -21,7 +21,7 @@ from compiler.request import (
     Role,
     RunScope,
 )
-from sessions.gates import EARNED, Gate, GateId, GateState, turn_id_of
+from sessions.gates import EARNED, Gate, GateId, GateOrigin, GateState, turn_id_of
 from sessions.inbound import InboundMessage
 from sessions.schedule import Once
 from sessions.tasks import OF_SHELL, Task, TaskId, TaskKind
@@ -69,18 +69,25 @@ def _given(gate: Gate) -> str:
 def scope_of(gate: Gate, *, provider: str, role: Role) -> RunScope:
     """Give the scope of the conversation that a gate came from, for the person who asked."""
     origin = gate.origin
-    place = Place.GROUP if origin.parent_channel_id is None else Place.THREAD
-    if origin.channel_id is None:
-        place = Place.NONE
     return RunScope(
         provider=provider,
-        place=Place.DM if origin.is_dm else place,
+        place=_place_of(origin),
         channel_id=origin.channel_id,
         parent_channel_id=origin.parent_channel_id,
         guild_id=origin.guild_id,
         user_id=None if gate.of_shell else origin.requester,
         role=role,
     )
+
+
+def _place_of(origin: GateOrigin) -> Place:
+    if origin.channel_id is None:
+        return Place.NONE
+    if origin.is_dm:
+        return Place.DM
+    if origin.parent_channel_id is None:
+        return Place.GROUP
+    return Place.PRIVATE_THREAD if origin.in_private_thread else Place.THREAD
 
 
 def follow_up(gate: Gate) -> Task:

@@ -37,6 +37,7 @@ from compiler.request import (
     GuildId,
     ImpName,
     MessageId,
+    Place,
     RunId,
     RunScope,
     TurnId,
@@ -171,6 +172,7 @@ class GateOrigin:
     turn_id: TurnId
     parent_channel_id: ChannelId | None = None
     """Of a thread."""
+    in_private_thread: bool = False
     guild_id: GuildId | None = None
     message_id: MessageId | None = None
     """What the answer goes to; None where no message was behind the turn."""
@@ -186,6 +188,7 @@ class GateOrigin:
             run_id=run_id,
             turn_id=turn_id,
             parent_channel_id=scope.parent_channel_id,
+            in_private_thread=scope.place is Place.PRIVATE_THREAD,
             guild_id=scope.guild_id,
             message_id=scope.message_id,
         )

@@ -61,6 +61,7 @@ class ContextCog(
             target,
             guild_id=guild_id,
             parent_id=parent_id,
+            is_private=ingress.is_private_thread(channel),
             user_id=person.id,
             role=role_in(person, settings),
         )

@@ -163,6 +163,7 @@ class Conversation(commands.Cog):
             thread.id,
             guild_id=thread.guild.id,
             parent_id=thread.parent_id,
+            is_private=ingress.is_private_thread(thread),
             user_id=user_id,
             role=Role.MEMBER,
         )

@@ -58,6 +58,7 @@ class WarmUp(commands.Cog):
                     channel_id,
                     guild_id=guild_id,
                     parent_id=None if facts.parent_id is None else int(facts.parent_id),
+                    is_private=facts.in_private_thread,
                     user_id=user_id,
                     role=role,
                 ),

@@ -27,6 +27,7 @@ from bot.errors import answer
 from bot.follow_up import follow_up
 from bot.memory import texts
 from bot.permissions import is_owner
+from bot.tiers import role_of
 from compiler.errors import SafeError
 from compiler.request import ImpName, MessageId, Role, TurnId
 from config.load import LiveConfig
@@ -126,7 +127,7 @@ def context_of(
         str(interaction.channel_id), None if parent_id is None else str(parent_id), is_dm=is_dm
     )
     allow = settings.allow
-    role = ingress.role_of(user, owners=(), users=allow.users, roles=allow.roles)
+    role = role_of(user, owners=(), users=allow.users, roles=allow.roles)
     if as_owner and is_owner(user.id, settings):
         role = Role.OWNER
     return MemoryContext(
@@ -135,6 +136,7 @@ def context_of(
             interaction.channel_id or 0,
             guild_id=interaction.guild_id,
             parent_id=parent_id,
+            is_private=ingress.is_private_thread(channel),
             user_id=user.id,
             role=role,
         ),

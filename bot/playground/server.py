@@ -99,6 +99,7 @@ class Playground:
         self.react, self.unreact, self.pin = people.react, people.unreact, people.pin
         self.typing, self.typing_in = people.typing, people.typing_in
         self.open_dm, self.create_thread = people.open_dm, people.create_thread
+        self.bring_in = people.bring_in
         self.archive, self.messages = people.archive, people.messages
         self.wait_for_message = people.wait_for_message
         self.commands_for, self.offers = invoking.commands_for, invoking.offers

@@ -109,7 +109,7 @@ class MemoryCore:
         shared = not scope.is_dm and self._shared_context(scope)
         if shared and scope.user_id is not None:
             level = await self.consents.level(
-                imp, scope.user_id, scope.home_channel_id, Purpose.SHARE, now_ms
+                imp, scope.user_id, scope.circle_channel_id, Purpose.SHARE, now_ms
             )
             consented = level is ConsentLevel.ON
         return audience_of(imp, scope, shared_context=shared, consented=consented)

@@ -96,7 +96,7 @@ def place(
         if not ctx.is_owner:
             return Refused(code=RefusalCode.NOT_ALLOWED)
         return Placed(binding=Binding(imp=ctx.imp, scope=MemoryScope.IMP), subject_id=None)
-    if where.user_id is None or where.place is Place.NONE or where.home_channel_id is None:
+    if where.user_id is None or where.place is Place.NONE or where.circle_channel_id is None:
         return Refused(code=RefusalCode.NO_PLACE)
     if where.is_dm:
         own = Binding(imp=ctx.imp, scope=MemoryScope.USER, user_id=where.user_id)
@@ -105,7 +105,7 @@ def place(
         imp=ctx.imp,
         scope=MemoryScope.CHANNEL,
         guild_id=where.guild_id,
-        channel_id=where.home_channel_id,
+        channel_id=where.circle_channel_id,
     )
     subject = _subject(ctx, text, about_channel=about_channel, source=source)
     return subject if isinstance(subject, Refused) else Placed(binding=channel, subject_id=subject)

@@ -311,4 +311,4 @@ class MemoryService:
 
 def _consent_place(scope: RunScope) -> ChannelId | None:
     """Name the place that a person's word is for; None for direct messages."""
-    return None if scope.is_dm else scope.home_channel_id
+    return None if scope.is_dm else scope.circle_channel_id

@@ -43,7 +43,7 @@ from sessions.store.task_rows import insert_task
 _COLUMNS: Final = (
     "gate_id, imp, channel_id, is_dm, requester, run_id, turn_id, tool, payload, payload_sha256,"
     " effect, intent, rationale, filed_ms, expires_ms, state, decided_by, decided_ms, ended_ms,"
-    " result_code, parent_channel_id, guild_id, message_id, detail"
+    " result_code, parent_channel_id, guild_id, message_id, detail, in_private_thread"
 )
 _LIVE: Final = (GateState.APPROVED, GateState.EXECUTING)
 KEPT_ENDED: Final = 5_000
@@ -339,6 +339,7 @@ def _values(gate: Gate) -> tuple[str | int | None, ...]:
         origin.guild_id,
         origin.message_id,
         gate.detail,
+        origin.in_private_thread,
     )
 
 
@@ -346,7 +347,7 @@ def _gate(row: sqlite3.Row | tuple[object, ...]) -> Gate:
     (gate_id, imp, channel_id, is_dm, requester, run_id, turn_id, *rest) = row
     (tool, payload, sha256, effect, intent, rationale, filed_ms, expires_ms, *rest) = rest
     (state, decided_by, decided_ms, ended_ms, result_code, *rest) = rest
-    (parent, guild, message_id, detail) = rest
+    (parent, guild, message_id, detail, in_private_thread) = rest
     return Gate(
         gate_id=GateId(str(gate_id)),
         origin=GateOrigin(
@@ -357,6 +358,7 @@ def _gate(row: sqlite3.Row | tuple[object, ...]) -> Gate:
             run_id=RunId(str(run_id)),
             turn_id=TurnId(str(turn_id)),
             parent_channel_id=None if parent is None else ChannelId(str(parent)),
+            in_private_thread=bool(in_private_thread),
             guild_id=None if guild is None else GuildId(str(guild)),
             message_id=None if message_id is None else MessageId(str(message_id)),
         ),

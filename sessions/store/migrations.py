@@ -560,6 +560,11 @@ def _retention(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX history_by_age ON history (ordinal)")
 
 
+def _private_threads(db: sqlite3.Connection) -> None:
+    """What a gate of a private thread leads to stays there."""
+    db.execute("ALTER TABLE gates ADD COLUMN in_private_thread INTEGER NOT NULL DEFAULT 0")
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(number=1, name="runs, turns and replies", apply=_runs),
     Migration(number=2, name="history of conversations", apply=_history),
@@ -577,6 +582,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(number=14, name="files on their way", apply=_outbox_files),
     Migration(number=15, name="cached tokens of days", apply=_cached_usage),
     Migration(number=16, name="pruning", apply=_retention),
+    Migration(number=17, name="gates of private threads", apply=_private_threads),
 )
 SCHEMA = MIGRATIONS[-1].number
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import discord
 import pytest
 
 from bot import ingress
+from bot.tiers import role_of
 from bot.wake import Wake, WakeRules, decide
 from compiler.request import MessageInput, PartKind, Place, Role
 from support.discord_messages import (
@@ -18,7 +18,6 @@ from support.discord_messages import (
     DM,
     HEARTH,
     HELPERS,
-    KEEPERS,
     ME,
     ORCHARD,
     THREAD,
@@ -30,7 +29,6 @@ from support.discord_messages import (
     make_state,
     member,
     reply_to,
-    role,
     user,
 )
 
@@ -74,6 +72,19 @@ async def test_scope_of_a_thread_names_its_channel(state: State) -> None:
     assert scope.parent_channel_id == f"discord:{HEARTH}"
 
 
+async def test_scope_of_a_private_thread_says_so(state: State) -> None:
+    """Fewer read it than its channel: what is kept there is not for all of them."""
+    message = make_message(state, "hi", channel_id=str(THREAD))
+    message.channel._type = discord.ChannelType.private_thread  # type: ignore[union-attr]
+    scope = ingress.scope(message, role=Role.MEMBER)
+    assert scope.place is Place.PRIVATE_THREAD
+    assert (scope.home_channel_id, scope.circle_channel_id) == (
+        f"discord:{HEARTH}",
+        f"discord:{THREAD}",
+    )
+    assert ingress.facts(message, me=ME).in_private_thread
+
+
 async def test_scope_of_a_direct_message(state: State) -> None:
     """A direct message has no server."""
     scope = ingress.scope(direct(state, "hi"), role=Role.OWNER)
@@ -99,22 +110,10 @@ async def test_names_do_not_make_an_owner(state: State) -> None:
         author=DEE,
         member=member(nick="A\u200bda"),
     )
-    assert ingress.role_of(message.author, owners=[str(ADA)]) is Role.MEMBER
+    assert role_of(message.author, owners=[str(ADA)]) is Role.MEMBER
     told = translate(message)
     assert told.author_label == "Ada"
     assert told.author_id == f"discord:{DEE}"
-
-
-async def test_tiers_come_from_ids_and_permissions(state: State) -> None:
-    """Owner by id, admin by Discord's permission, trusted by the owner's lists."""
-    bo = make_message(state, "hi").author
-    keeper = make_message(state, "hi", member=member(KEEPERS)).author
-    helper = make_message(state, "hi", member=member(HELPERS)).author
-    assert ingress.role_of(bo, owners=[str(BO)]) is Role.OWNER
-    assert ingress.role_of(keeper, owners=[]) is Role.ADMIN
-    assert ingress.role_of(helper, owners=[], roles=[str(HELPERS)]) is Role.TRUSTED
-    assert ingress.role_of(bo, owners=[], users=[str(BO)]) is Role.TRUSTED
-    assert ingress.role_of(bo, owners=[], roles=[str(HELPERS)]) is Role.MEMBER
 
 
 async def test_a_name_is_one_line(state: State) -> None:
@@ -378,23 +377,3 @@ async def test_history_keeps_exact_words_or_what_came_instead(state: State) -> N
     )
     assert sent.entry.text == "(attachment: message.txt text/plain; charset=utf-8, 5 kB)"
     assert sent.entry.is_imp
-
-
-async def test_an_administrator_role_is_read_from_the_server(state: State) -> None:
-    """The payload's role ids meet the server's permissions; a made-up role gives nothing."""
-    stranger = make_message(state, "hi", member=member(9999)).author
-    assert ingress.role_of(stranger, owners=[]) is Role.MEMBER
-    assert role(KEEPERS, "keepers", 8)["permissions"] == "8"
-
-
-@pytest.mark.parametrize("known", [True, False])
-async def test_a_server_not_heard_of_yet_makes_nobody_its_administrator(
-    state: State, *, known: bool
-) -> None:
-    """P03: a message may come before its server's roles; then nobody is more than a member."""
-    if known:
-        as_ready_names_it: Any = {"id": "21", "unavailable": True}
-        state._add_guild_from_data(as_ready_names_it)
-    author = make_message(state, "hi", guild_id="21", channel_id="22").author
-    assert isinstance(author, discord.Member)
-    assert ingress.role_of(author, owners=[]) is Role.MEMBER

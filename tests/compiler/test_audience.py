@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -62,6 +63,7 @@ MOSS_IN_HEARTH = Audience(
 FORGED_GUILD = Audience(
     imp=EMBER, place=Place.GROUP, guild_id=HARBOUR, channel_id=HEARTH, user_id=BO
 )
+SHARED_PLACES = (Place.GROUP, Place.THREAD, Place.PRIVATE_THREAD)
 OK, SCOPE, AUDIENCE = None, Exclusion.SCOPE, Exclusion.AUDIENCE
 
 # CC "Memory": imp-only task, channel task, DM turn, group turn; columns are the four notes.
@@ -136,6 +138,24 @@ def test_a_thread_shares_its_parents_notes() -> None:
     assert may_know(HEARTH_NOTE, audience_of(EMBER, scope)) is None
 
 
+def test_a_private_thread_is_a_circle_of_its_own() -> None:
+    """Fewer read it than its channel, so what is kept in either is not known in the other."""
+    scope = RunScope(
+        provider="discord",
+        place=Place.PRIVATE_THREAD,
+        channel_id=ChannelId("discord:99"),
+        parent_channel_id=HEARTH,
+        guild_id=ORCHARD,
+        user_id=BO,
+    )
+    there = audience_of(EMBER, scope)
+    kept_there = replace(HEARTH_NOTE, channel_id=ChannelId("discord:99"))
+    assert may_know(kept_there, there) is None
+    assert may_know(kept_there, BO_IN_HEARTH) is Exclusion.SCOPE
+    assert may_know(HEARTH_NOTE, there) is Exclusion.SCOPE
+    assert scope.home_channel_id == HEARTH  # its purpose is still its channel's
+
+
 def _oracle(note: Binding, turn: Audience) -> bool:
     """The rule said the other way round: who is in the room, and is each entitled."""
     if note.imp != turn.imp:
@@ -145,7 +165,7 @@ def _oracle(note: Binding, turn: Audience) -> bool:
     if note.scope is MemoryScope.CHANNEL:
         return (note.guild_id, note.channel_id) == (turn.guild_id, turn.channel_id)
     alone = turn.place is Place.DM
-    agreed = turn.place in {Place.GROUP, Place.THREAD} and turn.shares_private
+    agreed = turn.place not in {Place.DM, Place.NONE} and turn.shares_private
     return note.user_id == turn.user_id and (alone or agreed)
 
 
@@ -170,7 +190,7 @@ def test_ten_thousand_random_turns() -> None:
         guild, channel = chance.choice(rooms)
         turn = Audience(
             imp=chance.choice(imps),
-            place=Place.DM if guild is None else chance.choice([Place.GROUP, Place.THREAD]),
+            place=Place.DM if guild is None else chance.choice(SHARED_PLACES),
             guild_id=guild,
             channel_id=channel,
             user_id=chance.choice(people),

@@ -377,6 +377,21 @@ async def test_a_note_about_a_person_in_a_channel_waits_for_his_click(app: AppWo
     assert "CANARY-C" in memory_in(last_request(app))
 
 
+async def test_what_is_kept_in_a_private_thread_stays_there(app: AppWorld) -> None:
+    """Fewer read it than its channel, so neither its channel nor another thread knows of it."""
+    inside = await app.pg.create_thread(BO, HEARTH, "a surprise", private=True)
+    await app.pg.bring_in(BO, inside, EMBER)
+    outside = await app.pg.create_thread(BO, HEARTH, "for everybody")
+    await use(app, BO, inside.id, "remember", text="The cake has CANARY-T in it")
+    knows: list[bool] = []
+    for place in (inside.id, HEARTH, outside.id):
+        await app.ask(BO, place, f"{ME} what is in the cake?")
+        knows.append("CANARY-T" in memory_in(last_request(app)))
+    assert knows == [True, False, False]
+    assert "CANARY-T" not in (await use(app, CY, HEARTH, "list")).text
+    assert "CANARY-T" not in (await use(app, CY, HEARTH, "search", words="cake")).text
+
+
 async def test_private_notes_are_shared_only_by_policy_and_consent_together(
     tmp_path: Path, outside: tuple[Playground, ScriptedModel]
 ) -> None:

@@ -21,6 +21,7 @@ from compiler.request import (
     TurnId,
     UserId,
 )
+from sessions.continuations import scope_of
 from sessions.gates import (
     DETAIL_CHARS,
     EARNED,
@@ -304,3 +305,19 @@ def test_a_gates_turn_has_its_own_id() -> None:
     """One for each gate, told from those of messages."""
     assert gate_of_turn(turn_id_of(GateId("g-1"))) == GateId("g-1")
     assert gate_of_turn(TurnId("discord:message:1")) is None
+
+
+@pytest.mark.parametrize("place", list(Place))
+def test_what_follows_a_gate_happens_where_it_was_asked_for(place: Place) -> None:
+    """What it leads to is kept for the same people: a private thread's stays in the thread."""
+    here = ChannelId("discord:7") if place is not Place.NONE else None
+    scope = RunScope(
+        provider="discord",
+        place=place,
+        channel_id=here,
+        parent_channel_id=ChannelId("discord:6") if place.is_thread else None,
+        user_id=BO,
+    )
+    ids = {"run_id": RunId("r"), "turn_id": TurnId("t")}
+    gate = replace(filed(), origin=GateOrigin.of(ImpName("ember"), scope, **ids))  # type: ignore[arg-type]
+    assert scope_of(gate, provider="discord", role=scope.role) == scope

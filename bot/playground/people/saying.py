@@ -168,6 +168,18 @@ class People:
             )
         return thread
 
+    async def bring_in(self, user: Who, thread: Where, guest: Who) -> None:
+        """Let somebody take part in a thread; a bot hears of the thread only then."""
+        found, actor, invited = (
+            self._world.channel(thread),
+            self._world.user(user),
+            self._world.user(guest),
+        )
+        self._world.require(found, actor.id, Permission.SEND_MESSAGES_IN_THREADS)
+        if invited.id not in found.thread_members:
+            found.thread_members.append(invited.id)
+            self._world.tell_channel("THREAD_CREATE", found)
+
     async def archive(self, user: Who, thread: Where, *, locked: bool = False) -> Channel:
         """Archive a thread, and lock it when told so (then only moderators may go on)."""
         found, actor = self._world.channel(thread), self._world.user(user)

@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -320,9 +321,10 @@ async def test_ten_thousand_turns_meet_nothing_of_others(tmp_path: Path) -> None
     guilds = [GuildId("discord:1"), GuildId("discord:2")]
     channels = [ChannelId(f"discord:{number}") for number in (100, 200, 300)]
     shared = {(guilds[0], channels[0])}
+    threads = {Place.THREAD.value: 77, Place.PRIVATE_THREAD.value: 88}
 
     def somewhere() -> RunScope:
-        user, kind = chance.choice(people), chance.choice(("dm", "group", "thread"))
+        user, kind = chance.choice(people), chance.choice(("dm", "group", *threads))
         if kind == "dm":
             return dm(user)
         channel, guild = chance.choice(channels), chance.choice(guilds)
@@ -331,8 +333,8 @@ async def test_ten_thousand_turns_meet_nothing_of_others(tmp_path: Path) -> None
             return scope
         return RunScope(
             provider="discord",
-            place=Place.THREAD,
-            channel_id=ChannelId(f"{channel}77"),
+            place=Place(kind),
+            channel_id=ChannelId(f"{channel}{threads[kind]}"),
             parent_channel_id=channel,
             guild_id=guild,
             user_id=user,
@@ -367,9 +369,12 @@ async def test_ten_thousand_turns_meet_nothing_of_others(tmp_path: Path) -> None
                     assert turn.is_dm or (
                         (turn.guild_id, turn.home_channel_id) in shared
                         and (turn.user_id, turn.home_channel_id) in willing
+                        and turn.place is not Place.PRIVATE_THREAD
                     )
                 else:
-                    assert origin.home_channel_id == turn.home_channel_id
+                    private = Place.PRIVATE_THREAD in (origin.place, turn.place)
+                    circle = attrgetter("channel_id" if private else "home_channel_id")
+                    assert circle(origin) == circle(turn)
                     assert origin.guild_id == turn.guild_id
         assert met > 10_000
 

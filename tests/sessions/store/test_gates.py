@@ -97,6 +97,8 @@ def store(database: Database) -> GateStore:
 async def test_a_gate_is_kept_as_it_was_filed(store: GateStore) -> None:
     """All of it comes back, also what was decided."""
     gate = filed(1)
+    private = replace(gate.origin, is_dm=False, in_private_thread=True)
+    gate = replace(gate, origin=private)
     await store.file(gate)
     assert await store.get(gate.gate_id) == gate
     after = await store.move(gate.gate_id, yes)

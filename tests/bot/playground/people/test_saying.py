@@ -61,6 +61,16 @@ async def test_big_files_and_too_many(pg: Playground) -> None:
     assert refused.value.code == 50035
 
 
+async def test_a_bot_hears_of_a_private_thread_when_it_is_brought_in(pg: Playground) -> None:
+    """As at Discord: who does not take part sees nothing of it."""
+    thread = await pg.create_thread(BO, HEARTH, "a surprise", private=True)
+    assert not pg.world.sees(thread, EMBER)
+    with pytest.raises(ApiError):
+        await pg.bring_in(CY, thread, EMBER)
+    await pg.bring_in(BO, thread, EMBER)
+    assert pg.world.sees(thread, EMBER)
+
+
 async def test_threads_of_people(pg: Playground) -> None:
     """A thread of a message has its id, once; another posts a line in its parent."""
     message = await pg.say(BO, HEARTH, "story")
