@@ -16,6 +16,7 @@ import { constants, Script } from "node:vm";
 const variable = "INGLENOOK_TOOLS";
 const noAnswer = "The host did not answer. Do not claim that anything was done.";
 const patience = 15_000;
+const settled = 100;
 const ended = "(What this left running was ended with it.)";
 
 function told(text, isError, terminate) {
@@ -98,18 +99,22 @@ const load = new Script("(address) => import(address)", {
   importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
 }).runInThisContext();
 
-function loadProtocol(api) {
+function loadProtocol(model) {
   const chunks = new URL("chunks/", pathToFileURL(realpathSync(process.argv[1])));
   // Where pi has no such file, it loads what it needs at the request, as it would without this.
-  const file = readdirSync(chunks).find((name) => name.replace(/-[A-Z0-9]+\.js$/, "") === api);
+  const file = readdirSync(chunks).find((name) => name.replace(/-[A-Z0-9]+\.js$/, "") === model?.api);
   if (file) load(new URL(file, chunks).href).catch(() => {});
-  fetch("data:,").catch(() => {});
+  // Behind the host's gateway the whole way is gone once: a question that is passed on to nobody.
+  // A prompt that comes at once does not wait for it.
+  const way = process.env.INGLENOOK_MODEL_SOCKET ? model?.baseUrl : undefined;
+  const go = () => fetch(way ?? "data:,").then((answer) => answer.text()).catch(() => {});
+  setTimeout(go, settled).unref();
 }
 
 export default function (pi) {
   pi.on("session_start", (_event, ctx) => {
     try {
-      loadProtocol(ctx.model?.api);
+      loadProtocol(ctx.model);
     } catch {
       // Only the first answer comes a little later.
     }

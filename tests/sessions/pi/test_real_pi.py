@@ -140,6 +140,26 @@ async def test_the_providers_protocol_is_loaded_before_the_first_prompt(tmp_path
         assert model.requests == []
 
 
+async def test_the_way_to_the_model_is_gone_once_before_the_first_prompt(tmp_path: Path) -> None:
+    """Issue "Warm-up": behind the gateway, which passes such a question on to nobody."""
+    asked: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.put_nowait(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        spec = spec_for(tmp_path, engine_for(f"http://127.0.0.1:{port}/v1"))
+        spec = replace(spec, env={**spec.env, "INGLENOOK_MODEL_SOCKET": "/run/model.sock"})
+        async with PiClient(spec, LIMITS) as client, asyncio.timeout(120):
+            await client.start()
+            head = await asked.get()
+    assert head.startswith(b"GET /v1 ")
+    assert b"authorization" not in head.lower()
+
+
 async def test_failures_of_the_provider_are_named_and_the_next_turn_works(tmp_path: Path) -> None:
     secret = json.dumps({"error": {"message": "key sk-SECRET of ada@orchard", "type": "x"}})
     async with world_in(tmp_path, retries=1) as world:
