@@ -143,10 +143,11 @@ def _embedded(allocation: Allocation, inputs: PlanInputs) -> Iterator[str]:
     for entry in inputs.history:
         if entry.message_id in told and reads_like_instructions(entry.text):
             yield writable(entry.message_id)
-    noted = {item.item_id for item in items.get(BlockKind.MEMORY, ())}
-    for note in inputs.memory.notes:
+    suspects = [note for note in inputs.memory.notes if note.reads_like_instructions]
+    noted = {item.item_id for item in items.get(BlockKind.MEMORY, ())} if suspects else set()
+    for note in suspects:
         confirmed = retention_of_note(note.status) is Retention.CONFIRMED  # A4
-        if note.reads_like_instructions and note.note_id in noted and not confirmed:
+        if note.note_id in noted and not confirmed:
             yield writable(note.note_id)
 
 
