@@ -197,11 +197,13 @@ class ModelGateway:
         self._stack = AsyncExitStack()
         self._client: aiohttp.ClientSession | None = None
         self._runner: web.ServerRunner | None = None
+        self._keeping = asyncio.TaskGroup()
         self._port = 0
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             trusted = await asyncio.to_thread(_trusted, self._environment.get(_CERTIFICATES))
+            await stack.enter_async_context(self._keeping)
             self._client = await stack.enter_async_context(_client(trusted))
             server = web.Server(self._serve, handler_cancellation=True, access_log=None)
             self._runner = web.ServerRunner(server, shutdown_timeout=_SETTLE_SECONDS)
@@ -321,17 +323,29 @@ class ModelGateway:
         try:
             response = await call.run(request, query)
         except BaseException:
-            endpoint.add(await call.record())
-            await call.keep_usage()
+            await self._account(endpoint, call)
             raise
-        # Before pi sees the end of the answer, so that a settled turn finds it.
-        endpoint.add(await call.record())
+        # Before pi sees the end of the answer, so that a settled turn finds the record, and the
+        # next call the limit that this one reached.
+        await self._account(endpoint, call)
         if isinstance(response, web.Response):
             await response.prepare(request)
         with contextlib.suppress(ConnectionError):
             await response.write_eof()
-        await call.keep_usage()
         return response
+
+    async def _account(self, endpoint: WireEndpoint, call: ModelCall) -> None:
+        """Record a call and count what it took.
+
+        What is kept of it for good is written beside the call: who asked may close the connection
+        with the last byte, which cancels whatever the call still does.
+        """
+        try:
+            endpoint.add(await call.record())
+        finally:
+            rows = call.spend()
+            if rows and self._allowance is not None:
+                self._keeping.create_task(self._allowance.keep(rows), name="usage")
 
 
 async def _read(request: web.BaseRequest, most_bytes: int) -> bytes | None:

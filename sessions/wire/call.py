@@ -27,6 +27,7 @@ from sessions.allowance import Allowance, Spender, price_of
 from sessions.clock import Clock, elapsed_us
 from sessions.limits import EngineSettings
 from sessions.pi.provider_fault import SAFE_SENTENCES, ProviderFault
+from sessions.store.usage import SpentRow
 from sessions.wire.ledger import Finding, WireLedger, WireProblem
 from sessions.wire.record import ANSWERED, CallEnd, WireRecord
 from sessions.wire.upstream import MESSAGES, Upstream, request_headers, response_headers
@@ -140,19 +141,18 @@ class ModelCall:
             total_us=elapsed_us(self._clock, self._began_ns),
         )
 
-    async def keep_usage(self) -> None:
-        """Count what the call took against the limits, now and for good."""
+    def spend(self) -> tuple[SpentRow, ...]:
+        """Count what the call took against the limits, and give the rows to be kept of it."""
         usage, allowance = self._usage(), self._allowance
         if usage is None or allowance is None:
-            return
-        rows = allowance.spend(
+            return ()
+        return allowance.spend(
             self._host.spender,
             tokens=usage.total_tokens,
             micro_usd=price_of(usage, self._host.engine),
             input_tokens=0 if usage.is_estimate else usage.input_tokens,
             cached_tokens=0 if usage.is_estimate else usage.cached_tokens,
         )
-        await allowance.keep(rows)
 
     async def _stopped(self) -> Stopped | None:
         host = self._host

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -14,11 +15,13 @@ import pytest
 
 from bot.playground.scripted_model import Answer, Drop, Hang, HttpError, ScriptedModel
 from compiler.request import ImpName, RunId, TurnId
-from sessions.allowance import Spender
+from sessions.allowance import Allowance, Holder, Spender
 from sessions.clock import SystemClock
-from sessions.limits import EngineSettings
+from sessions.limits import EngineSettings, UsageLimits
 from sessions.model_gateway import ModelGateway, WireEndpoint
 from sessions.pi.errors import PiStartFailed
+from sessions.store.database import open_database
+from sessions.store.usage import UsageStore
 from sessions.traces.events import TraceMark
 from sessions.wire.ledger import ExpectedTurn, WireProblem
 from sessions.wire.record import CallEnd, wire_event
@@ -66,7 +69,9 @@ class Wire:
 
 
 @asynccontextmanager
-async def wire_to(settings: EngineSettings | None = None, **changes: object) -> AsyncIterator[Wire]:
+async def wire_to(
+    settings: EngineSettings | None = None, *, allowance: Allowance | None = None, **changes: object
+) -> AsyncIterator[Wire]:
     """Open everything; a model of one's own only where no address is given."""
     alarms: list[tuple[str, ...]] = []
 
@@ -80,7 +85,12 @@ async def wire_to(settings: EngineSettings | None = None, **changes: object) -> 
         )
         engine = replace(engine, **changes)  # type: ignore[arg-type]  # names are checked by replace
         gateway = await stack.enter_async_context(
-            ModelGateway(environment={"MODEL_KEY": KEY}, clock=SystemClock(), on_alarm=note)
+            ModelGateway(
+                environment={"MODEL_KEY": KEY},
+                clock=SystemClock(),
+                allowance=allowance,
+                on_alarm=note,
+            )
         )
         endpoint = await stack.enter_async_context(
             gateway.open(engine, run_id=RUN, system_prompt=SYSTEM, spender=SPENDER)
@@ -303,6 +313,33 @@ async def test_a_caller_that_leaves_closes_the_providers_side(wire: Wire) -> Non
     assert not request.completed
     (record,) = await wire.endpoint.end_turn()
     assert (record.end, record.status) == (CallEnd.LEFT, 200)
+
+
+async def test_a_call_counts_although_its_caller_left_with_the_last_byte(tmp_path: Path) -> None:
+    """Issue: usage by day; pi closes a connection as it likes, while the disk is slow."""
+    clock, go_on = SystemClock(), threading.Event()
+    path = tmp_path / "inglenook.db"
+    async with (
+        open_database(path, clock=clock, patience_seconds=WITHIN_SECONDS) as database,
+        asyncio.TaskGroup() as beside,
+    ):
+        store = UsageStore(database)
+        allowance = Allowance(store, UsageLimits, clock=clock)
+        beside.create_task(database.write(lambda _: go_on.wait()))
+        try:
+            async with wire_to(allowance=allowance) as wire:
+                wire.model.default = Answer.of("Hello.")
+                ask = wire.client.post(wire.url, data=wire.begin(), headers=wire.headers)
+                async with asyncio.timeout(WITHIN_SECONDS), ask as answer:
+                    await answer.read()
+                await wire.client.close()
+                (record,) = await wire.endpoint.end_turn()
+                assert record.end is CallEnd.COMPLETE
+                assert allowance.standing(Holder.TOTAL, "").tokens > 0
+                go_on.set()
+        finally:
+            go_on.set()
+        assert {row.calls for row in await store.of_day(allowance.today.isoformat())} == {1}
 
 
 async def test_many_callers_at_once_stay_apart(wire: Wire) -> None:
