@@ -8,7 +8,7 @@ import discord
 import pytest
 
 from bot import ingress
-from bot.odd_messages import read_odd
+from bot.odd_messages import read_clicked, read_odd
 from support.discord_messages import State, attachment, make_state, message_payload
 
 ENDLESS: dict[str, object] = {
@@ -70,3 +70,30 @@ async def test_what_has_no_type_is_no_message(state: State) -> None:
     del data["type"]
     with pytest.raises(KeyError, match="type"):
         read(state, data)
+
+
+async def test_a_click_beside_something_odd_is_read(state: State) -> None:
+    """P12, P15: under an answer to it, and in a command on it; what is odd is left out there."""
+    odd = message_payload("hello", poll=ENDLESS)
+    about = {"type": 0, "message_id": odd["id"], "channel_id": "10"}
+    answer = message_payload("An answer.", message_reference=about, referenced_message=odd)
+    seen: list[dict[str, Any]] = []
+    read_odd_click = read_clicked(seen.append, state)
+    read_odd_click({"channel_id": "10", "message": answer, "data": {"custom_id": "x"}})
+    read_odd_click({"channel_id": "10", "data": {"resolved": {"messages": {"5": odd}}}})
+    clicked, asked = seen[0]["message"], seen[1]["data"]["resolved"]["messages"]["5"]
+    assert [read(state, each).content for each in (clicked, asked)] == ["An answer.", "hello"]
+    assert "referenced_message" not in clicked
+    assert "poll" not in asked
+    plain = {"channel_id": "10", "message": message_payload("hello")}
+    read_odd_click(plain)
+    assert seen[2] == plain
+
+
+async def test_a_click_without_what_belongs_to_each_message_goes_on(state: State) -> None:
+    """Whoever reads it next says what is wrong with it."""
+    broken = message_payload("hello")
+    del broken["type"]
+    seen: list[dict[str, Any]] = []
+    read_clicked(seen.append, state)({"channel_id": "10", "message": broken})
+    assert seen == [{"channel_id": "10", "message": broken}]

@@ -117,14 +117,18 @@ async def test_who_may_speak_by_a_role_is_not_forgotten_over_a_rate_limit(stage:
         assert mine[1:] == [message.id for message in missed]
 
 
+POLL: dict[str, object] = {
+    "question": {"text": "?"},
+    "answers": [],
+    "expiry": None,
+    "layout_type": 9,
+}
+"""Of a form that the library gives the whole message up for."""
+
+
 async def test_a_question_beside_something_odd_is_answered(stage: Stage) -> None:
-    """P12, P05: a poll of a form that the library gives the whole message up for."""
-    poll: dict[str, object] = {
-        "question": {"text": "?"},
-        "answers": [],
-        "expiry": None,
-        "layout_type": 9,
-    }
+    """P12, P05: live, and by whoever catches up."""
+    poll = POLL
     async with running(stage.home, stage.pg, stage.model):
         asked = await stage.pg.say(BO, HEARTH, f"{ME} live", extra={"poll": poll})
         await stage.answered(asked)
@@ -133,6 +137,26 @@ async def test_a_question_beside_something_odd_is_answered(stage: Stage) -> None
     async with running(stage.home, stage.pg, stage.model):
         await stage.answered(missed)
         assert "(something here cannot be read: poll)" in stage.model.requests[-1].last_user_text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_answer_to_something_odd_is_known_to_be_posted(
+    stage: Stage, *, stream: bool
+) -> None:
+    """P12, P06: Discord gives the odd message back with ours, in one attempt and in the clicks."""
+    settings = {"talk": {"stream": stream}}
+    async with running(stage.home, stage.pg, stage.model, settings) as app:
+        with capture_logs() as logs:
+            asked = await stage.pg.say(BO, HEARTH, f"{ME} live", extra={"poll": POLL})
+            answer = await stage.answered(asked)
+            await eventually(lambda: "turn.delivered" in {each["event"] for each in logs})
+        assert "delivery.waits" not in {each["event"] for each in logs}
+        async with asyncio.timeout(120):
+            await app.commands.wait()
+        why = await app.pg.context_menu(ADA, answer, "Why this answer?")
+        assert "Where   group" in why.text
+        noted = await app.pg.context_menu(BO, asked, "Remember this")
+        assert "live" in noted.text
 
 
 async def test_an_answer_that_could_not_be_written_down_is_known_for_one(stage: Stage) -> None:
