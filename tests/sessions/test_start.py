@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import shutil
 import stat
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from sessions.inbound import OutcomeKind
 from sessions.start import RunStarter
 from sessions.trace import TraceWriter
 from support.session_world import (
+    BOUND_SECONDS,
     HEARTH,
     World,
     ask,
@@ -120,12 +122,23 @@ async def test_a_lost_session_is_replaced_by_a_fresh_one(world: World) -> None:
     assert "Before." in world.engine.prompts[-1][1]
 
 
-async def test_a_start_cancelled_while_its_trace_is_made_holds_no_lock(tmp_path: Path) -> None:
+async def test_a_start_cancelled_while_its_trace_is_made_holds_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A writer that came too late for its caller gives up its file."""
     run_id = RunId("2026-11-29-23-16-35-abcd")
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0):
-            await TraceWriter.create(tmp_path / run_id, run_id)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def sync(_: Path) -> None:
+        begun.set()
+        assert go_on.wait(BOUND_SECONDS)
+
+    monkeypatch.setattr("sessions.trace._sync_directory", sync)
+    async with asyncio.TaskGroup() as tasks:
+        making = tasks.create_task(TraceWriter.create(tmp_path / run_id, run_id))
+        assert await asyncio.to_thread(begun.wait, BOUND_SECONDS)
+        making.cancel()
+    go_on.set()
     file = tmp_path / run_id / "context.jsonl"
 
     def reopens() -> bool:
