@@ -59,6 +59,8 @@ LEAVE_SECONDS: Final = 10.0
 """How long closing the connection may take."""
 POST_SECONDS: Final = 20.0
 """How long the last answers may take to be posted after the last turn ended."""
+COMMAND_SECONDS: Final = 5.0
+"""How long the last slash commands may take to be answered."""
 _log = structlog.get_logger(__name__)
 
 
@@ -262,6 +264,7 @@ class _Service:
                     closing.create_task(self._tasks.close(), name="close tasks")
                     closing.create_task(self._registry.close(), name="close sessions")
                 await self._gates.close(seconds=self._live.current.sessions.drain_seconds)
+                await self._bot.finish_commands(COMMAND_SECONDS)
                 connection.cancel()
                 deadline.reschedule(loop.time() + POST_SECONDS)
         except TimeoutError:

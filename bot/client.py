@@ -13,8 +13,9 @@ import hashlib
 import itertools
 import json
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -74,6 +75,31 @@ def intents() -> discord.Intents:
 class OwnerTree(app_commands.CommandTree["InglenookBot"]):
     """Commands are the owner's unless marked; the check stands in front of every one of them."""
 
+    def __init__(self, client: InglenookBot) -> None:
+        super().__init__(client)
+        self._under_way = 0
+        self._rests = asyncio.Event()
+
+    async def finished(self) -> None:
+        """Wait until every command under way has its answer."""
+        while self._under_way:
+            self._rests.clear()
+            await self._rests.wait()
+
+    async def _call(self, interaction: discord.Interaction[InglenookBot]) -> None:
+        # The library runs each command in a task of its own, and has no other place around it.
+        with self._one_more():
+            await super()._call(interaction)
+
+    @contextmanager
+    def _one_more(self) -> Iterator[None]:
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            self._rests.set()
+
     async def interaction_check(self, interaction: discord.Interaction[InglenookBot]) -> bool:
         """Let owners pass, and everybody to what is everyone's; turn all others away."""
         if is_for_everyone(interaction.command):
@@ -90,7 +116,11 @@ class OwnerTree(app_commands.CommandTree["InglenookBot"]):
         error: app_commands.AppCommandError,
     ) -> None:
         """Hand every failure to the one place that words them."""
-        await answer_command_error(interaction, error)
+        if self.client.is_closed():
+            _log.warning("command.cut_off")  # no answer can be sent any more
+            return
+        with self._one_more():
+            await answer_command_error(interaction, error)
 
 
 class InglenookBot(commands.AutoShardedBot):
@@ -170,6 +200,16 @@ class InglenookBot(commands.AutoShardedBot):
     async def on_shard_resumed(self, shard_id: int) -> None:
         """Note that a shard hears again, its session being resumed."""
         self._deaf.discard(shard_id)
+
+    async def finish_commands(self, seconds: float) -> None:
+        """Let commands under way have their answers: one that is cut off would "think" for ever."""
+        if not isinstance(self.tree, OwnerTree):
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self.tree.finished()
+        except TimeoutError:
+            _log.warning("commands.left")
 
     async def setup_hook(self) -> None:
         """Add the cogs."""

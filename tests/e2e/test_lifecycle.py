@@ -15,10 +15,12 @@ from structlog.testing import capture_logs
 from bot import app as bot_app
 from bot.leftovers import INTERRUPTED
 from bot.playground.ids import ADA, BO, CY, DIRECT, EMBER, HEARTH, ORCHARD, WORKSHOP
+from bot.playground.rest.commands import WEBHOOK
 from bot.playground.scripted_model import Answer, Hang, ScriptedModel
 from bot.playground.server import Playground
 from config.load import watch
 from support.app_world import running
+from support.session_world import eventually
 
 pytestmark = pytest.mark.slow
 ME = f"<@{EMBER}>"
@@ -132,6 +134,27 @@ async def test_running_turns_are_answered_before_the_bot_leaves(stage: Stage) ->
         told = await stage.pg.wait_for_message(HEARTH, after=late)
         assert told.reply_to == late.id
         assert "one more?" in told.content
+
+
+async def test_a_command_is_answered_before_the_bot_leaves(stage: Stage) -> None:
+    """P15: one that was cut off would show "thinking" until its token ends."""
+    gate = asyncio.Event()
+    stage.pg.faults.hold(gate, "POST", WEBHOOK)
+    with capture_logs() as logs:
+        async with (
+            asyncio.TaskGroup() as tasks,
+            running(stage.home, stage.pg, stage.model) as app,
+        ):
+            await app.commands.wait()
+            asked = tasks.create_task(app.slash(ADA, HEARTH, "whoami"))
+            await eventually(lambda: not stage.pg.faults._script)
+            app.stop.set()
+            await eventually(lambda: "app.stopping" in {each["event"] for each in logs})
+            gate.set()
+    assert "You are" in asked.result().text
+    assert not {"error.unexpected", "command.cut_off", "commands.left"} & {
+        each["event"] for each in logs
+    }
 
 
 async def test_a_killed_turn_gets_one_honest_line_after_the_restart(stage: Stage) -> None:
