@@ -192,7 +192,8 @@ async def test_only_addressed_messages_are_read(app: AppWorld) -> None:
     replied, _ = await app.ask(ADA, place, "use tea", reply_to=answer)
     await reacted(app, replied)
     quoted = await app.pg.say(BO, place, "use gin")
-    await app.pg.forward(ADA, HOME, quoted)
+    sent_on = await app.pg.forward(ADA, HOME, quoted)
+    await app.pg.wait_for_message(HOME, lambda m: m.reply_to == sent_on.id, after=sent_on)
     await app.ask(ADA, place, f"{ME} what of this?", reply_to=quoted)
     for text in ("> use gin", "```\nuse gin\n```", '"use gin"'):
         await app.ask(ADA, place, f"{ME} {text}")
