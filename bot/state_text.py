@@ -6,7 +6,7 @@ them is read as markup, and mentions in them show as they were written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from compiler.directives.values import Policy
@@ -28,11 +28,21 @@ _BEFELL: Final = {
 }
 
 
-def rules_text(kept: KeptRules, *, guild_id: int | None, channel_id: int) -> str:
-    """Tell all rules with who set each, when, and by which message."""
+def rules_text(
+    kept: KeptRules, *, guild_id: int | None, channel_id: int, parent_id: int | None = None
+) -> str:
+    """Tell all rules with who set each, when, and by which message.
+
+    ``parent_id`` is the channel that a thread is of.
+    """
     if kept == KeptRules():
         return NO_RULES
-    address = f"https://discord.com/channels/{guild_id or '@me'}/{channel_id}"
+
+    def address(message_id: int) -> str:
+        # What is older than the thread came with the copy of its channel's rules.
+        where = channel_id if parent_id is None or message_id >= channel_id else parent_id
+        return f"https://discord.com/channels/{guild_id or '@me'}/{where}/{message_id}"
+
     lines = []
     if kept.premise is not None:
         lines += ["**Premise**", f"- {_code(kept.premise.text)}{_by(kept.premise.origin, address)}"]
@@ -62,11 +72,11 @@ def _event_line(event: RuleEvent) -> str:
     return f"- {when} {who}: {did}{event.told}{undone}"
 
 
-def _by(origin: Origin, address: str) -> str:
+def _by(origin: Origin, address: Callable[[int], str]) -> str:
     who = f", by {_who(origin.user_id)} {_when(origin.at)}"
     if origin.message_id is None:
         return who
-    return f"{who} ([message]({address}/{origin.message_id.rpartition(':')[2]}))"
+    return f"{who} ([message]({address(int(origin.message_id.rpartition(':')[2]))}))"
 
 
 def _who(user_id: str | None) -> str:

@@ -19,6 +19,7 @@ from bot.errors import Refused
 from bot.follow_up import follow_up
 from bot.permissions import for_everyone
 from bot.place import Standing, may_set_rules, standing_of
+from bot.runs.forms import bare_id
 from bot.state_text import history_text, rules_text
 from compiler.directives.grammar import Keyword
 from compiler.request import Role
@@ -57,8 +58,12 @@ class StateCog(commands.Cog):
         place = standing_of(interaction, self._live)
         await interaction.response.defer(ephemeral=True)
         kept = await self._rules.rules(place.scope)
+        parent = place.scope.parent_channel_id
         text = rules_text(
-            kept, guild_id=interaction.guild_id, channel_id=interaction.channel_id or 0
+            kept,
+            guild_id=interaction.guild_id,
+            channel_id=interaction.channel_id or 0,
+            parent_id=None if parent is None else int(bare_id(parent)),
         )
         await _say(interaction, text, file_name="house-rules.txt")
 

@@ -55,6 +55,15 @@ def test_rules_say_who_when_and_by_which_message() -> None:
     assert "/channels/@me/9/77" in rules_text(kept, guild_id=None, channel_id=9)
 
 
+def test_a_rule_copied_into_a_thread_links_to_its_channel() -> None:
+    """Issue: a thread starts from a copy; what was said before it stands in its channel."""
+    rules = (KeptPolicy(item="tea", policy=Policy.USE, origin=SAID),)
+    kept = KeptRules(policies=rules)
+    assert "/channels/5/9/77" in rules_text(kept, guild_id=5, channel_id=78, parent_id=9)
+    assert "/channels/5/77/77" in rules_text(kept, guild_id=5, channel_id=77, parent_id=9)
+    assert "/channels/5/76/77" in rules_text(kept, guild_id=5, channel_id=76, parent_id=9)
+
+
 def test_nothing_is_said_in_words() -> None:
     assert rules_text(KeptRules(), guild_id=None, channel_id=9) == NO_RULES
     assert history_text(()) == NO_HISTORY
