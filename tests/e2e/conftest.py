@@ -50,5 +50,5 @@ async def app(house: AppWorld) -> AsyncIterator[AppWorld]:
     """The module's bot, with nothing said or asked that one can see from outside."""
     house.begin_anew()
     yield house
-    await house.rest()
+    await house.noted()
     assert house.said == []
