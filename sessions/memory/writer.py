@@ -186,9 +186,6 @@ class NoteWriter:
             if corrects.status is note.row.status is RecordStatus.PENDING and corrects.supersedes:
                 first = corrects.supersedes  # a better draft is for the note that its draft was for
         note = with_identity(replace(note, row=replace(note.row, supersedes=first)))
-        for old in replaced:
-            if old.row.status is RecordStatus.PENDING:
-                await self._core.store.advance(old.row.record_id, LifecycleEvent.CONSENT)
         kept = await self._core.store.add(
             note, supersedes=[each.row.record_id for each in replaced]
         )

@@ -71,7 +71,7 @@ class MemoryStore:
 
         Args:
             note: with its identity (``notes.with_identity``).
-            supersedes: ids of active records that it says better.
+            supersedes: ids of records, in use or waiting for consent, that it says better.
             sources: ids of records that it was derived from.
 
         Returns:
@@ -99,11 +99,7 @@ class MemoryStore:
             short_id = self._free_id(db)
             insert_row(db, replace(note.row, short_id=short_id), sealed)
             for old in supersedes:
-                _advance(db, old, LifecycleEvent.SUPERSEDE)
-                db.execute(
-                    "UPDATE memory_records SET superseded_by = ? WHERE record_id = ?",
-                    (note.row.record_id, old),
-                )
+                _supersede(db, old, by=note.row.record_id)
             db.executemany(
                 "INSERT OR IGNORE INTO memory_lineage VALUES (?, ?)",
                 [(source, note.row.record_id) for source in sources],
@@ -327,6 +323,17 @@ def _advance(db: sqlite3.Connection, record_id: str, event: LifecycleEvent) -> R
         "UPDATE memory_records SET status = ? WHERE record_id = ?", (status.value, record_id)
     )
     return status
+
+
+def _supersede(db: sqlite3.Connection, record_id: str, *, by: str) -> None:
+    """End a record that is said better; one that waits is in use at no time in between."""
+    (found,) = db.execute(
+        "SELECT status FROM memory_records WHERE record_id = ?", (record_id,)
+    ).fetchone()
+    if found == RecordStatus.PENDING:
+        _advance(db, record_id, LifecycleEvent.CONSENT)
+    _advance(db, record_id, LifecycleEvent.SUPERSEDE)
+    db.execute("UPDATE memory_records SET superseded_by = ? WHERE record_id = ?", (by, record_id))
 
 
 def _within(row: NoteRow, reach: Reach) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from compiler.audience import Binding, MemoryScope
 from compiler.records import RecordStatus
 from compiler.request import NoteConflict, RunScope
+from sessions.errors import StoreUnavailable
 from sessions.memory.corrections import awaiting
 from sessions.memory.drafts import draft_of
 from sessions.memory.notes import Claim, Note, with_identity
@@ -131,3 +132,30 @@ async def test_a_correction_whose_time_is_over_casts_no_doubt(tmp_path: Path) ->
         assert len((await memory.selection(dm())).conflicts) == 1
         memory.later(days=400)
         assert (await memory.selection(dm())).conflicts == ()
+
+
+@pytest.mark.parametrize("better", ["model", "click"])
+async def test_a_better_draft_that_cannot_be_written_leaves_the_first_waiting(
+    tmp_path: Path, better: str
+) -> None:
+    """Issue 3, bad input: "a write that fails midway: nothing half done". The draft that was to be
+    replaced had nobody's consent before, and has none after; a restart shows what was written.
+    """
+    async with memory_in(tmp_path) as memory:
+        _, draft = await put_and_correct(memory, dm())
+        await memory.database.write(
+            lambda db: db.execute(
+                "CREATE TRIGGER full_disk BEFORE INSERT ON memory_records"
+                " BEGIN SELECT RAISE(ABORT, 'full'); END"
+            )
+        )
+        if better == "model":
+            replacing = memory.service.correct(by_model(dm()), draft, "Bo drinks cocoa")
+        else:
+            replacing = memory.service.confirm(by_hand(dm()), draft)
+        with pytest.raises(StoreUnavailable):
+            await replacing
+    async with memory_in(tmp_path) as memory:
+        assert await memory.chosen(dm()) == ["Bo drinks tea"]
+        (waits,) = (await memory.selection(dm())).conflicts
+        assert waits.note_ids[1:] == (draft,)
