@@ -89,8 +89,9 @@ class TurnTaker:
         run.turns += 1
         turn = TurnAccount(self._parts, run, inbound)
         try:
-            snapshot = replace(await turn.snapshot(), house_rules=inbound.house_rules)
+            # Who edits a message looks for the runs that may have read it: by their turns.
             await self._parts.runs.begin_turn(turn.row, joined=turn.joined)
+            snapshot = replace(await turn.snapshot(), house_rules=inbound.house_rules)
             compiled = await turn.compile(snapshot)
             if ready is not None:
                 await ready()

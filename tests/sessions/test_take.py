@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from compiler.request import HouseRules
+from compiler.request import ChannelId, HistoryMessage, HouseRules, MessageId, TurnId
 from sessions.inbound import OutcomeKind
 from sessions.pi.protocol import ContextUsage
+from sessions.store.history import HistoryStore
 from sessions.take import filled_percent
 from support.session_world import (
+    HEARTH,
     FakeClient,
     World,
     ask,
@@ -118,6 +120,40 @@ async def test_what_cannot_be_recorded_is_not_sent(tmp_path: Path) -> None:
             assert (failed.kind, failed.error_code) == (OutcomeKind.FAILED, "store_unavailable")
             assert len(world.engine.prompts) == 1
         assert (await ask(registry, 3)).kind is OutcomeKind.REPLIED
+
+
+class _ReadInTheMiddle(HistoryStore):
+    """Something happens when a history was read, before anything else of its turn does."""
+
+    async def recent(
+        self, channel_id: ChannelId, limit: int, *, before: MessageId | None = None
+    ) -> tuple[HistoryMessage, ...]:
+        found = await super().recent(channel_id, limit, before=before)
+        await self.meanwhile()
+        return found
+
+    async def meanwhile(self) -> None:
+        """Nothing, unless a test says so."""
+
+
+async def test_an_edit_right_after_the_reading_ends_the_run_that_read(world: World) -> None:
+    """P13 (d): a first turn that was given the old words is followed by a fresh session."""
+    history = _ReadInTheMiddle(world.database)
+    world.parts = replace(world.parts, history=history)
+    await history.append(seen(1, "Old text."))
+
+    async def edited() -> None:
+        message_id = MessageId("discord:1")
+        if await history.edit(message_id, "New text."):
+            await registry.outdate(message_id, TurnId("discord:message:1"), HEARTH)
+
+    async with world.registry() as registry:
+        history.meanwhile = edited  # type: ignore[method-assign]
+        first, second = await ask(registry, 2), await ask(registry, 3)
+    assert first.run_id != second.run_id
+    given = [prompt for _, prompt in world.engine.prompts]
+    assert ["Old text." in each for each in given] == [True, False]
+    assert "New text." in given[1]
 
 
 async def test_the_current_message_is_not_in_its_own_history(world: World) -> None:
