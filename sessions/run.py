@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compiler.budget import ContextBudgets
 from compiler.compile import CompiledSystem
-from compiler.request import EngineIdentity, ImpName, MessageId, RunId
+from compiler.request import ChannelId, EngineIdentity, ImpName, MessageId, RunId
 from sessions.engine import EngineClient
 from sessions.limits import EngineSettings
 from sessions.model_gateway import WireEndpoint
@@ -68,6 +68,8 @@ class Run:
         """Turns so far, failed ones included: the number of the last one."""
         self.answered = answered
         """Turns that were answered, so that pi's session must hold something."""
+        self.heir_in: ChannelId | None = None
+        """The conversation whose workspace it was given; None if it has one of its own."""
         self.spawned = answered > 0
         """Whether a process of this run has lived before."""
         self.needs_history = answered == 0

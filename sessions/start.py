@@ -19,6 +19,7 @@ from compiler.budget import ContextBudgets
 from compiler.compile import UNKNOWN_MODEL, CompiledContext, CompiledSystem, compile_start
 from compiler.errors import CompileError
 from compiler.request import (
+    ChannelId,
     ContextPhase,
     ContextRequest,
     ImpName,
@@ -37,7 +38,7 @@ from sessions.run_process import trace_late_calls
 from sessions.store.runs import RunRow
 from sessions.trace import TraceUnwritable, TraceWriter
 from sessions.traces.writing import Occasion, compiled_event, ended_event, failed_event
-from sessions.workspaces import adopt
+from sessions.workspaces import adopt, leave
 
 _log = structlog.get_logger(__name__)
 _ID_ATTEMPTS: Final = 20
@@ -102,17 +103,29 @@ class RunStarter:
             budgets=budgets,
             channel_files=parts.channel_files(request.scope),
         )
-        await asyncio.gather(self.prepare(run), self._adopt(request))
+        await self.prepare(run)
+        await self._adopt(run, request.scope.channel_id)
         return run
 
-    async def _adopt(self, request: ContextRequest) -> None:
-        """Take over the workspace in which an approved call was carried out meanwhile."""
-        home, directory = self._parts.home, self._dir_of(request.run_id)
-        channel_id = request.scope.channel_id
+    async def _adopt(self, run: Run, channel_id: ChannelId | None) -> None:
+        """Take over the workspace in which an approved call was carried out meanwhile.
+
+        Last of all: a run that does not get so far takes nothing away.
+        """
         if channel_id is None:
             return
         try:
-            await asyncio.to_thread(adopt, home, request.imp, channel_id, directory)
+            if await asyncio.to_thread(adopt, self._parts.home, run.imp, channel_id, run.directory):
+                run.heir_in = channel_id
+        except OSError as error:
+            _log.warning("session.workspace_lost", error=type(error).__name__)
+
+    async def _leave(self, run: Run) -> None:
+        """Leave to the next session what this one was given and gave no answer from."""
+        if run.heir_in is None or run.answered:
+            return
+        try:
+            await asyncio.to_thread(leave, self._parts.home, run.imp, run.heir_in, run.directory)
         except OSError as error:
             _log.warning("session.workspace_lost", error=type(error).__name__)
 
@@ -217,6 +230,7 @@ class RunStarter:
         try:
             await run.disconnect()
             await trace_late_calls(run)
+            await self._leave(run)
             if reason is EndReason.SHUTDOWN and run.answered:
                 await self._parts.runs.set_extent(run.run_id, run.extent)
                 return

@@ -2,8 +2,9 @@
 
 A gate may be approved long after the session that asked has ended. Then the call is carried out
 in that session's workspace, as it was left, and the conversation's next session is given that
-workspace as its own: it is told of the outcome and finds what was done. Of all other sessions
-nothing is handed on (CC "State and mount isolation").
+workspace as its own: it is told of the outcome and finds what was done. One that ends before it
+answered anything leaves it to the next. Of all other sessions nothing is handed on (CC "State and
+mount isolation").
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -84,6 +86,19 @@ def adopt(home: Path, imp: ImpName, channel_id: ChannelId, run_dir: Path) -> boo
         return False
     marker.unlink()
     return inherit(run_dir.with_name(former), run_dir) if _RUN.fullmatch(former) else False
+
+
+def leave(home: Path, imp: ImpName, channel_id: ChannelId, run_dir: Path) -> None:
+    """Set a workspace aside again that was of no use to a run; blocks.
+
+    Where a call was carried out elsewhere meanwhile, that workspace is the newer one.
+
+    Raises:
+        OSError: it cannot be set aside.
+    """
+    if (run_dir / WORKSPACE_DIR).is_dir():
+        with suppress(FileExistsError), _marker(home, imp, channel_id).open("x") as marker:
+            marker.write(run_dir.name)
 
 
 def inherit(former: Path, run_dir: Path) -> bool:

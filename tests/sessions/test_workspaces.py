@@ -15,10 +15,11 @@ from sessions import workspaces
 from sessions.boxes.plan import uid_of
 from sessions.clock import timestamp
 from sessions.gates import SHELL, EffectKind, Gate, GateId, GateOrigin, GateRules, file_gate
+from sessions.inbound import OutcomeKind
 from sessions.registry import Registry
 from sessions.store.warm import WarmRow, keep
 from sessions.view import SessionState
-from sessions.workspaces import Workspaces, adopt, inherit
+from sessions.workspaces import Workspaces, adopt, inherit, leave
 from support.session_world import (
     ADA,
     EMBER,
@@ -27,7 +28,9 @@ from support.session_world import (
     ask,
     eventually,
     only_run,
+    scope_of,
     session_world,
+    start_failure,
 )
 
 IDLE_SECONDS = 300.0
@@ -177,6 +180,51 @@ async def test_the_next_session_starts_in_it(tmp_path: Path, kept: Kept) -> None
         second = only_run(registry)
         assert second != first
         assert (tmp_path / "runs" / second / "workspace" / "a").read_text() == "b"
+
+
+@pytest.mark.parametrize("useless", ["never came up", "nobody asked", "cannot be written"])
+async def test_a_session_that_answered_nothing_leaves_it_to_the_next(
+    tmp_path: Path, kept: Kept, useless: str
+) -> None:
+    """Issue 5: after an approval the conversation finds what was done, also where the very next
+    session is not the one that is asked."""
+    world = kept.world
+    async with world.registry() as registry:
+        await ask(registry, 1)
+        first = only_run(registry)
+        await _ended(world, registry)
+        run_dir = await kept.workspaces.run_of(gate(first))
+        (run_dir / "workspace" / "a").write_text("b")
+        match useless:
+            case "never came up":
+                world.engine.start_error = start_failure()
+                assert (await ask(registry, 2)).kind is OutcomeKind.FAILED
+                world.engine.start_error = None
+            case "nobody asked":
+                registry.warm(EMBER, scope_of())
+                await eventually(lambda: bool(registry.views()))
+                await _ended(world, registry)
+            case _:
+                stop = "CREATE TRIGGER stop BEFORE UPDATE OF route_key ON runs BEGIN SELECT {}; END"
+                broken = stop.format("RAISE(ABORT, 'full')")
+                await world.database.write(lambda db: db.execute(broken))
+                assert (await ask(registry, 2)).kind is OutcomeKind.FAILED
+                await world.database.write(lambda db: db.execute("DROP TRIGGER stop"))
+        await ask(registry, 3)
+        third = only_run(registry)
+    assert (tmp_path / "runs" / third / "workspace" / "a").read_text() == "b"
+
+
+async def test_what_is_left_yields_to_what_was_done_since(tmp_path: Path, kept: Kept) -> None:
+    """Two workspaces were set aside: the one of the later approval is the conversation's."""
+    await kept.workspaces.run_of(gate("run-1"))
+    given = adopted(tmp_path, "run-2").parent
+    later = await kept.workspaces.run_of(gate("run-3"))
+    (later / "workspace" / "a").write_text("b")
+    leave(tmp_path, EMBER, HEARTH, given)
+    assert (adopted(tmp_path, "run-4") / "a").read_text() == "b"
+    leave(tmp_path, EMBER, HEARTH, given)
+    assert adopted(tmp_path, "run-5").exists()
 
 
 async def _ended(world: World, registry: Registry) -> None:
