@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -58,7 +59,9 @@ class _Job(Generic[T]):
             result = self._work(db)
             self._check()
             db.execute("COMMIT")
-        except BaseException:
+        except BaseException as error:
+            # A cursor that is open still keeps SQLite from ending what was broken off.
+            traceback.clear_frames(error.__traceback__)
             if db.in_transaction:
                 db.execute("ROLLBACK")
             raise

@@ -36,14 +36,20 @@ class Readers:
         Raises:
             sqlite3.Error: SQLite's own, or whatever ``work`` raises.
         """
-        connection = await self._idle.get()
+        loop, connection = asyncio.get_running_loop(), await self._idle.get()
+
+        def lent(db: sqlite3.Connection) -> T:
+            try:
+                return work(db)
+            finally:
+                # Only now, also where nobody waits for it any more: the next one gets an idle one.
+                loop.call_soon_threadsafe(self._idle.put_nowait, connection)
+
         try:
-            return await connection.call(work)
+            return await connection.call(lent)
         except asyncio.CancelledError:
-            connection.break_off()  # the next one need not wait for its end
+            connection.break_off()
             raise
-        finally:
-            self._idle.put_nowait(connection)
 
 
 @asynccontextmanager

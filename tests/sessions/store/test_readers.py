@@ -81,7 +81,8 @@ async def test_a_long_look_holds_up_nobody(database: Database) -> None:
     assert looking.result()
 
 
-async def test_a_look_that_was_given_up_is_broken_off(database: Database) -> None:
+@pytest.mark.parametrize("around", ["VALUES (1)", "VALUES (1), (2)"], ids=["ended", "open"])
+async def test_a_look_that_was_given_up_is_broken_off(database: Database, around: str) -> None:
     """A bounded set: whoever does not wait any more takes no connection from the others."""
     loop = asyncio.get_running_loop()
 
@@ -94,7 +95,9 @@ async def test_a_look_that_was_given_up_is_broken_off(database: Database) -> Non
         def look(db: sqlite3.Connection) -> None:
             db.set_progress_handler(tell, STEPS)
             try:
-                db.execute(ENDLESS).fetchone()
+                rows = db.execute(around)
+                for _ in rows:
+                    db.execute(ENDLESS).fetchone()
             finally:
                 db.set_progress_handler(None, 0)
 
@@ -106,4 +109,26 @@ async def test_a_look_that_was_given_up_is_broken_off(database: Database) -> Non
     async with asyncio.TaskGroup() as tasks:
         for _ in range(2 * READERS):
             await give_up_one()
-    assert await database.read(count) == 0
+    assert [await database.read(count) for _ in range(2 * READERS)] == [0] * 2 * READERS
+
+
+async def test_what_cannot_be_broken_off_is_lent_to_nobody_else(database: Database) -> None:
+    """It may be at work in no statement; whoever comes meanwhile is given another connection."""
+    loop, runs, go_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def look(_: sqlite3.Connection) -> None:
+        loop.call_soon_threadsafe(runs.set)
+        go_on.wait(BOUND_SECONDS)
+
+    async with asyncio.TaskGroup() as tasks:
+        looking = tasks.create_task(database.read(look))
+        async with asyncio.timeout(BOUND_SECONDS):
+            await runs.wait()
+        looking.cancel()
+        await asyncio.wait([looking])
+        try:
+            assert await database.read(count) == 0
+            assert not go_on.is_set()
+        finally:
+            go_on.set()
+    assert [await database.read(count) for _ in range(2 * READERS)] == [0] * 2 * READERS
