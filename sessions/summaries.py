@@ -98,7 +98,7 @@ class SummaryDesk:
         earlier = await self._history.recent(
             scope.channel_id, run.budgets.history_max_messages, before=found[0]
         )
-        return (*earlier, *(await self._messages(found)).values())
+        return (*earlier, *(await self._history.standing(found)).values())
 
     def request(self, run: Run, scope: RunScope) -> InboundMessage:
         """Make the turn that asks for a summary."""
@@ -127,8 +127,9 @@ class SummaryDesk:
         kept = await self._memory.remember(
             ctx, words, explicit=False, about_channel=True, kind=RecordKind.SHORT_TERM_SUMMARY
         )
-        if not isinstance(kept, Kept):
-            _log.info("summary.refused", run_id=run.run_id, code=str(getattr(kept, "code", "")))
+        if not isinstance(kept, Kept) or kept.known:  # what is known was made of something else
+            code = "known" if isinstance(kept, Kept) else str(getattr(kept, "code", ""))
+            _log.info("summary.refused", run_id=run.run_id, code=code)
             return ""
         earlier = await self._store.of_conversation(run.imp, channel_id)
         model = UNKNOWN_MODEL if self._tokens is None else await self._tokens.model(run.settings)
@@ -163,7 +164,7 @@ class SummaryDesk:
         notes: list[MemoryNote] = []
         if channel_id is None or not self._memory.enabled:
             return StandIn(memory=selection, history=history)
-        for row in await self._standing(imp, channel_id):
+        for row in await self._standing(imp, channel_id, history):
             covered = [each for each in history if each.message_id in row.sources]
             if not covered or not await self._memory.may_be_given(imp, scope, row.notes):
                 continue
@@ -207,11 +208,17 @@ class SummaryDesk:
             )
         ]
 
-    async def _standing(self, imp: ImpName, channel_id: ChannelId) -> list[SummaryRow]:
-        """Give the summaries whose every source is what it was; mark the others."""
+    async def _standing(
+        self, imp: ImpName, channel_id: ChannelId, history: Sequence[HistoryMessage]
+    ) -> list[SummaryRow]:
+        """Give the summaries of some messages whose every source is what it was; mark the others.
+
+        Those of all earlier messages are not looked at, however many there are.
+        """
         standing: list[SummaryRow] = []
-        for row in await self._store.of_conversation(imp, channel_id):
-            found = await self._messages(tuple(map(MessageId, row.sources)))
+        told = [each.message_id for each in history]
+        for row in await self._store.of_conversation(imp, channel_id, of=told):
+            found = await self._history.standing(map(MessageId, row.sources))
             reason = staleness(
                 row.sources, {message_id: each.text for message_id, each in found.items()}
             )
@@ -239,14 +246,6 @@ class SummaryDesk:
             recorded_on=shown.recorded_on,
             reads_like_instructions=reads_like_instructions(shown.text),
         )
-
-    async def _messages(self, ids: Sequence[MessageId]) -> dict[str, HistoryMessage]:
-        found: dict[str, HistoryMessage] = {}
-        for message_id in ids:
-            stored = await self._history.get(message_id)
-            if stored is not None and not stored.deleted:
-                found[message_id] = stored.entry
-        return found
 
 
 def worth_summing_up(run: Run, sources: Sequence[HistoryMessage]) -> bool:

@@ -8,8 +8,10 @@ its place without its text, so that a late copy of it does not bring it back (P1
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,6 +96,18 @@ class HistoryStore:
         return StoredMessage(
             channel_id=ChannelId(row[5]), entry=_entry(row[:5]), deleted=bool(row[6])
         )
+
+    async def standing(self, message_ids: Iterable[MessageId]) -> dict[str, HistoryMessage]:
+        """Read those of some messages that are kept and not deleted, in their order."""
+        rows = await self._database.read(
+            lambda db: db.execute(
+                "SELECT message_id, author_label, text, author_id, is_imp"
+                " FROM json_each(?) JOIN history ON message_id = value WHERE deleted = 0"
+                " ORDER BY key",
+                (json.dumps([*message_ids]),),
+            ).fetchall()
+        )
+        return {str(row[0]): _entry(row) for row in rows}
 
     async def holders(self, message_id: MessageId, channel_id: ChannelId) -> frozenset[RunId]:
         """Find the open runs of a conversation that may hold what a message says.

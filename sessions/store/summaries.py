@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.request import ChannelId, ImpName, MessageId, RunId
@@ -101,17 +101,29 @@ class SummaryStore:
         return tuple(MessageId(row[0]) for row in rows)
 
     async def of_conversation(
-        self, imp: ImpName, channel_id: ChannelId, stale: StaleReason | None = None
+        self,
+        imp: ImpName,
+        channel_id: ChannelId,
+        stale: StaleReason | None = None,
+        *,
+        of: Sequence[MessageId] | None = None,
     ) -> tuple[SummaryRow, ...]:
-        """Read a conversation's summaries that stand or are stale for one reason, newest first."""
+        """Read a conversation's summaries that stand or are stale for one reason, newest first.
+
+        ``of`` leaves out those that were made of none of these messages.
+        """
+        named = None if of is None else json.dumps(of)
 
         def work(db: sqlite3.Connection) -> list[SummaryRow]:
             rows = db.execute(
                 "SELECT record_id, short_id, lineage FROM summaries JOIN memory_records"
-                " USING (record_id) WHERE stale IS ? AND summaries.imp = ?"
-                " AND summaries.channel_id = ? AND status = 'active'"
+                " USING (record_id) WHERE stale IS ?1 AND summaries.imp = ?2"
+                " AND summaries.channel_id = ?3 AND status = 'active'"
+                " AND (?4 IS NULL OR record_id IN"
+                " (SELECT summary_sources.record_id FROM json_each(?4)"
+                " JOIN summary_sources ON message_id = value))"
                 " ORDER BY created_ms DESC, record_id",
-                (stale, imp, channel_id),
+                (stale, imp, channel_id, named),
             ).fetchall()
             return [_row(db, *map(str, each)) for each in rows]
 

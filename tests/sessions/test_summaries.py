@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from compiler.request import MessageId, RunId
+from compiler.budget import ContextBudgets
+from compiler.request import HistoryMessage, MessageId, RunId
 from compiler.summaries import SUMMARY_REQUEST
 from compiler.tokens import ModelIdentity
 from sessions.memory.index import SUMMARY_APART
@@ -20,6 +22,8 @@ from sessions.memory.rules import MemoryContext
 from sessions.memory.service import MemoryService
 from sessions.registry import Registry
 from sessions.store.consent import ConsentLevel
+from sessions.store.database import Database
+from sessions.store.history import HistoryStore
 from sessions.summaries import SummaryDesk
 from sessions.tokens.desk import TokenDesk
 from support.session_world import (
@@ -423,3 +427,49 @@ async def test_a_reset_conversation_is_not_summed_up(world: World) -> None:
             await ask(registry, number, WORDS)
         await registry.reset(HEARTH)
     assert len(world.engine.prompts) == 5
+
+
+class _Counted(HistoryStore):
+    """Notes which messages are looked up."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.asked: list[str] = []
+
+    async def standing(self, message_ids: Iterable[MessageId]) -> dict[str, HistoryMessage]:
+        found = await super().standing(message_ids)
+        self.asked += found
+        return found
+
+
+async def test_summaries_of_earlier_days_cost_a_first_turn_nothing(tmp_path: Path) -> None:
+    """A turn's work does not grow with the conversation: what it does not read is not checked."""
+    budgets, gists = ContextBudgets(history_max_messages=5), itertools.count()
+
+    def differing(client: FakeClient, text: str) -> None:
+        asked = SUMMARY_REQUEST[:40] in text
+        client.reply(f"{GIST} Gist {next(gists)}." if asked else "answer")
+
+    async with session_world(tmp_path, budgets=budgets, remembers=True) as world:
+        world.engine.behave = differing
+        async with world.registry(summaries=True) as registry:
+            for first in (1, 11, 21, 31):
+                await talked(world, registry, first=first)
+            assert len(await kept(world)) == 4
+            assert world.parts.summaries is not None
+            counted = world.parts.summaries._history = _Counted(world.database)
+            given = await next_first_turn(world, registry)
+    assert len(given["memory"]["items"]) == 1
+    assert set(counted.asked) == {f"discord:{n}" for n in (*range(21, 26), *range(31, 36))}
+
+
+async def test_a_note_of_the_same_words_does_not_become_the_summary(world: World) -> None:
+    """It is what its person said of it: a deleted message would take it along."""
+    words = f"Summary of 5 earlier messages, by the model: {GIST}"
+    note = await memory_of(world).remember(ctx(), words, explicit=True, about_channel=True)
+    assert isinstance(note, Kept)
+    async with world.registry(summaries=True) as registry:
+        await talked(world, registry)
+    assert await stale(world) == []
+    assert await memory_of(world).take_back(MessageId("discord:2")) == 0
+    assert [each.short_id for each in await kept(world)] == [note.note.short_id]

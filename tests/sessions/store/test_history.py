@@ -127,6 +127,19 @@ async def test_an_unknown_message_is_none(history: HistoryStore) -> None:
     assert await history.get(MessageId("discord:1")) is None
 
 
+async def test_what_stands_of_some_messages_is_read_at_once(history: HistoryStore) -> None:
+    """In the order that was asked for, without what is unknown or deleted."""
+    for number in (1, 2, 3):
+        await history.append(seen(number, f"words {number}"))
+    await history.delete(MessageId("discord:2"))
+    asked = [MessageId(f"discord:{number}") for number in (3, 2, 1, 9)]
+    found = await history.standing(asked)
+    assert [(key, each.text) for key, each in found.items()] == [
+        ("discord:3", "words 3"),
+        ("discord:1", "words 1"),
+    ]
+
+
 async def test_a_place_without_a_channel_is_refused(history: HistoryStore) -> None:
     """A seen message belongs somewhere."""
     message = replace(seen(1, "x"), scope=RunScope(provider="discord", place=Place.NONE))
