@@ -120,7 +120,8 @@ class MemorySettings:
     """Longest wait of a turn for that model; without its answer words alone rank."""
     note_max_chars: int = 2_000
     max_active: int = 200
-    """Notes of one scope (a person, a channel, the imp) that stand or wait at once."""
+    """Notes of one scope (a person, a channel, the imp) that stand or wait at once, and as many
+    summaries beside them."""
     selected_notes: int = 32
     """Notes that selection offers to a turn at most; the budget may admit fewer."""
     changes_per_minute: int = 20

@@ -177,8 +177,7 @@ class NoteWriter:
     ) -> Remembered:
         """Write a note in the place of others."""
         binding = note.row.binding
-        living = await self._core.store.living_in(binding)
-        if living - len(replaced) >= self._core.settings().max_active:
+        if not await self._has_room(note.row, replaced):
             return Refused(code=RefusalCode.FULL)
         first = replaced[0].row.record_id if replaced else ""
         if corrects is not None:
@@ -210,6 +209,27 @@ class NoteWriter:
         return Kept(
             note=self._core.view(kept), replaced=tuple(each.row.short_id for each in replaced)
         )
+
+    async def _has_room(self, row: NoteRow, replaced: list[Note]) -> bool:
+        """Tell whether one more note fits; of summaries, which nobody writes, the oldest goes.
+
+        They take no room from people's notes: every conversation that ends may leave one.
+        """
+        store, is_summary = self._core.store, _is_summary(row)
+        living = await store.living_in(row.binding, summaries=is_summary)
+        if (
+            living - sum(_is_summary(each.row) is is_summary for each in replaced)
+            < self._core.settings().max_active
+        ):
+            return True
+        here = await self._core.index.get(row.binding, self._core.now_ms())
+        kept = [each.row for each in here.notes.values() if _is_summary(each.row)]
+        if not is_summary or not kept:
+            return False
+        oldest = min(kept, key=lambda each: (each.created_ms, each.record_id))
+        await store.expire([oldest.record_id])
+        self._core.index.end(oldest, RecordStatus.EXPIRED)
+        return True
 
     async def correct(
         self,
@@ -338,3 +358,7 @@ class NoteWriter:
             place.imp, row.subject_id, place.channel_id, Purpose.REMEMBER, self._core.now_ms()
         )
         return level is ConsentLevel.OFF
+
+
+def _is_summary(row: NoteRow) -> bool:
+    return row.kind is RecordKind.SHORT_TERM_SUMMARY

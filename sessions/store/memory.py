@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from compiler.audience import Binding
 from compiler.lifecycle import LifecycleEvent, next_status
-from compiler.records import RecordStatus
+from compiler.records import RecordKind, RecordStatus
 from compiler.request import ImpName, MessageId, RunId, UserId
 from sessions.memory.notes import (
     Note,
@@ -166,13 +166,13 @@ class MemoryStore:
         rows = await self._database.read(lambda db: db.execute(query, fields).fetchall())
         return tuple(sorted(str(row[0]) for row in rows))
 
-    async def living_in(self, binding: Binding) -> int:
-        """Count the notes of a binding that are active or wait."""
+    async def living_in(self, binding: Binding, *, summaries: bool = False) -> int:
+        """Count the notes of a binding that are active or wait: its summaries, or all others."""
         query = (
             f"SELECT count(*) FROM memory_records WHERE {_IN_BINDING}"  # noqa: S608
-            " AND status IN ('active', 'pending')"
+            " AND status IN ('active', 'pending') AND (kind = ?) = ?"
         )
-        fields = binding_fields(binding)
+        fields = (*binding_fields(binding), RecordKind.SHORT_TERM_SUMMARY, summaries)
         (number,) = await self._database.read(lambda db: db.execute(query, fields).fetchone())
         return int(number)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from compiler.audience import MemoryScope
+from compiler.records import RecordKind
 from compiler.request import MessageId, Role
 from compiler.secrets import SecretKind
 from sessions.limits import MemorySettings
@@ -385,6 +386,27 @@ async def test_a_twin_of_somebody_else_s_stays_unknown(tmp_path: Path) -> None:
         await memory.service.remember(by_model(group(CY)), "Likes tea", explicit=False)
         mine = kept(await memory.service.remember(by_model(group()), "Likes tea", explicit=False))
         assert not mine.known
+
+
+async def test_summaries_take_no_room_from_people_s_notes(tmp_path: Path) -> None:
+    """Each conversation that ends may leave one: of too many the oldest goes, and nothing else."""
+    async with memory_in(tmp_path, settings=MemorySettings(max_active=2)) as memory:
+        ctx = by_hand(group())
+
+        async def write(text: str, kind: RecordKind) -> object:
+            memory.later(seconds=1)
+            return await memory.service.remember(
+                ctx, text, explicit=False, about_channel=True, kind=kind
+            )
+
+        for number in range(3):
+            kept(await write(f"summary {number}", RecordKind.SHORT_TERM_SUMMARY))
+        for number in range(2):
+            kept(await write(f"tea {number}", RecordKind.LONG_TERM_MEMORY_RECORD))
+        refused = await write("tea 2", RecordKind.LONG_TERM_MEMORY_RECORD)
+        assert code_of(refused) == "full"
+        notes = (await memory.service.list_here(ctx)).notes
+        assert {each.text for each in notes} == {"tea 0", "tea 1", "summary 1", "summary 2"}
 
 
 async def test_room_is_bounded_for_each_scope(tmp_path: Path) -> None:
