@@ -25,16 +25,17 @@ _NO_REFERENCE = frozenset({10008, 160002})
 """The message replied to is gone, or its channel's history may not be read: post without it."""
 _NOT_OURS = frozenset({10008, 50005})
 _FORM_INVALID = 50035
+UNREADABLE: Final = (AttributeError, KeyError, TypeError, ValueError)
+"""What the library raises over an answer that is not of Discord's form."""
 PASSING: Final = (
     aiohttp.ClientError,
     OSError,
     TimeoutError,
     discord.DiscordServerError,
     discord.RateLimited,
+    *UNREADABLE,  # something in between may answer for Discord
 )
 FAILURES: Final = (*PASSING, discord.HTTPException)
-UNREADABLE: Final = (AttributeError, KeyError, TypeError, ValueError)
-"""What the library raises over an answer that is not of Discord's form."""
 _log = structlog.get_logger(__name__)
 Target: TypeAlias = "discord.Message | discord.PartialMessage"
 
@@ -86,7 +87,7 @@ async def send(sending: Sending, limits: DeliveryLimits) -> discord.Message | No
         try:
             async with asyncio.timeout(limits.send_seconds):
                 return await _post(sending)
-        except (*FAILURES, *UNREADABLE) as failure:  # something in between may answer for Discord
+        except FAILURES as failure:
             sending.attempts.append(describe_failure(failure))
             if sending.edits is not None and is_gone(failure):
                 sending.edits = None

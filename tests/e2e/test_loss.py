@@ -210,14 +210,20 @@ async def test_what_is_too_old_or_too_much_is_named_to_the_owner(stage: Stage) -
         assert [len(stage.answers(HEARTH, each)) for each in missed] == [0, 0, 1, 1]
 
 
+@pytest.mark.parametrize("fault", ["limit", "success"])
 async def test_a_reading_that_fails_in_passing_is_done_later(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
-    """P05: a rate limit loses nothing; the channel is asked again."""
+    """P05: a rate limit loses nothing, nor does something in between that answers for Discord with
+    a success of its own; the channel is asked again."""
     monkeypatch.setattr(catch_up, "RETRY_SECONDS", (0.05, *catch_up.RETRY_SECONDS))
     await stage.first_night()
     missed = await stage.pg.say(BO, HEARTH, f"{ME} missed")
-    stage.pg.faults.rate_limit("GET", f"/channels/{HEARTH}/messages", retry_after=60.0)
+    place = f"/channels/{HEARTH}/messages"
+    if fault == "limit":
+        stage.pg.faults.rate_limit("GET", place, retry_after=60.0)
+    else:
+        stage.pg.faults.fail("GET", place, status=200)
     async with running(stage.home, stage.pg, stage.model) as app:
         await stage.answered(HEARTH, missed)
         await app.settle(BO, HEARTH)
