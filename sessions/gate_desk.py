@@ -16,7 +16,8 @@ Spec: CC "Briefing"; issue "Gateway of actions".
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
@@ -38,7 +39,6 @@ from sessions.gates import (
     GateErrorCode,
     GateId,
     GateOrigin,
-    GateRefused,
     GateRules,
     GateState,
     approve,
@@ -47,7 +47,6 @@ from sessions.gates import (
     file_gate,
     gate_of_turn,
     open_gates,
-    withdraw,
 )
 from sessions.limits import GateSettings
 from sessions.store.gates import GateStore
@@ -111,8 +110,9 @@ class GateDesk:
         """What an earlier host was carrying out and may be repeated."""
         self._open_in: set[ChannelId | None] = set()
         """Conversations in which a gate may wait; in all others no turn asks the store."""
-        self._filed = 0
-        """Counts what was filed: whether something was while a turn read that nothing waits."""
+        self._filed = self._being_filed = 0
+        """Count what was filed, and what is being written: whether something was while a turn read
+        that nothing waits."""
 
     @property
     def closing(self) -> bool:
@@ -144,16 +144,12 @@ class GateDesk:
 
     async def file(self, proposal: Proposal) -> Gate | None:
         """See ``GateFiler``; a gate that trust approved is ``approved`` already."""
-        self._open_in.add(proposal.origin.channel_id)
-        self._filed += 1
-        try:
+        with self._filing(proposal.origin):
             gate = await self._filer.file(proposal)
             if gate is not None and gate.state is GateState.PENDING and await self._earned(gate):
                 gate = await self.store.move(
                     gate.gate_id, lambda one: approve_by_trust(one, now_ms=self._now_ms())
                 )
-        finally:
-            self.wake()
         if gate is not None:
             _log.info("gate.filed", gate_id=gate.gate_id, tool=gate.tool, state=gate.state.value)
         return gate
@@ -186,13 +182,21 @@ class GateDesk:
             now_ms=self._now_ms(),
             rules=rules_of(self._settings()),
         )
+        with self._filing(origin):
+            await self.store.file(gate, ends=origin.turn_id)
+        return gate
+
+    @contextmanager
+    def _filing(self, origin: GateOrigin) -> Iterator[None]:
+        """Note that a gate may wait from here on; until it is written nobody can read it."""
         self._open_in.add(origin.channel_id)
         self._filed += 1
+        self._being_filed += 1
         try:
-            await self.store.file(gate, ends=origin.turn_id)
+            yield
         finally:
+            self._being_filed -= 1
             self.wake()
-        return gate
 
     async def decide(
         self, gate_id: GateId, decider: Decider, choice: Choice, *, shown_sha256: str | None = None
@@ -224,24 +228,13 @@ class GateDesk:
         """End what waits in a conversation, or what waits for one message of it, with no word.
 
         Raises:
-            StoreUnavailable: not all of it was ended.
+            StoreUnavailable: nothing was ended.
         """
         if channel_id not in self._open_in:
             return ()
-        ended: list[Gate] = []
-        for gate in await self.store.of_channel(channel_id, GateState.PENDING):
-            if message_id is not None and gate.origin.message_id != message_id:
-                continue
-            try:
-                after = await self.store.move(
-                    gate.gate_id, lambda one: withdraw(one, now_ms=self._now_ms())
-                )
-            except GateRefused:
-                continue  # somebody decided in this very moment
-            if after is not None:
-                ended.append(after)
+        ended = await self.store.withdraw(channel_id, message_id, now_ms=self._now_ms())
         self.wake()
-        return tuple(ended)
+        return ended
 
     async def get(self, gate_id: GateId) -> Gate:
         """Give a gate.
@@ -264,10 +257,10 @@ class GateDesk:
         """
         if channel_id is None or channel_id not in self._open_in:
             return Briefing(continuation=continuation)
-        filed = self._filed
+        filed, quiet = self._filed, not self._being_filed
         found = await self.store.of_channel(channel_id, GateState.PENDING)
         waiting = open_gates(found, channel_id, now_ms=self._now_ms())
-        if not waiting and filed == self._filed:
+        if not waiting and quiet and filed == self._filed:
             self._open_in.discard(channel_id)
         return Briefing(continuation=continuation, open_gates=tuple(map(_told, waiting)))
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from compiler.request import ChannelId, GuildId, ImpName, MessageId, RunId, TurnId, UserId
@@ -32,6 +33,7 @@ from sessions.gates import (
     finish,
     recover,
     turn_id_of,
+    withdraw,
 )
 from sessions.store.database import Database
 from sessions.store.history import storable
@@ -147,13 +149,27 @@ class GateStore:
 
     async def expire_due(self, *, now_ms: int) -> tuple[Gate, ...]:
         """End all that nobody decided in time, and give them."""
+        due = ("state = ? AND expires_ms <= ?", (GateState.PENDING.value, now_ms))
+        return await self._move_all(*due, partial(expire, now_ms=now_ms))
 
+    async def withdraw(
+        self, channel_id: ChannelId, message_id: MessageId | None, *, now_ms: int
+    ) -> tuple[Gate, ...]:
+        """End all that wait in a conversation, or for one message of it, and give them."""
+        return await self._move_all(
+            "channel_id = ?1 AND state = ?2 AND (?3 = '' OR message_id = ?3)",
+            (channel_id, GateState.PENDING.value, message_id or ""),
+            partial(withdraw, now_ms=now_ms),
+        )
+
+    async def _move_all(
+        self, where: str, values: tuple[str | int, ...], step: Callable[[Gate], Gate]
+    ) -> tuple[Gate, ...]:
         def work(db: sqlite3.Connection) -> tuple[Gate, ...]:
-            due = _select(db, "state = ? AND expires_ms <= ?", (GateState.PENDING.value, now_ms))
-            ended = tuple(expire(gate, now_ms=now_ms) for gate in due)
-            for gate in ended:
+            moved = tuple(map(step, _select(db, where, values)))
+            for gate in moved:
                 _put(db, gate)
-            return ended
+            return moved
 
         return await self._database.write(work)
 
@@ -162,15 +178,9 @@ class GateStore:
 
         Those that may not be repeated are ended; they are not among the given.
         """
-
-        def work(db: sqlite3.Connection) -> tuple[Gate, ...]:
-            left = _select(db, "state IN (?, ?)", tuple(state.value for state in _LIVE))
-            after = tuple(recover(gate, now_ms=now_ms) for gate in left)
-            for gate in after:
-                _put(db, gate)
-            return tuple(gate for gate in after if gate.state in _LIVE)
-
-        return await self._database.write(work)
+        live = tuple(state.value for state in _LIVE)
+        left = await self._move_all("state IN (?, ?)", live, partial(recover, now_ms=now_ms))
+        return tuple(gate for gate in left if gate.state in _LIVE)
 
     async def prune(self) -> None:
         """Drop gates that ended and of which all is told, but for the latest."""

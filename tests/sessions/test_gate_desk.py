@@ -39,7 +39,7 @@ from sessions.schedule import ScheduleUnreadable
 from sessions.store.gates import GateStore
 from sessions.store.inbox import InboxStore
 from sessions.tools.table import PROPOSE_PURPOSE
-from support.session_world import EMBER, World, eventually, session_world
+from support.session_world import EMBER, World, eventually, locked, session_world
 from support.session_world import scope_of as a_channel
 
 ADA = Decider(user_id=UserId("discord:7"), tier=Tier.OWNER)
@@ -387,6 +387,36 @@ async def test_a_briefing_is_of_its_own_conversation_alone(bench: Bench) -> None
     assert [each.gate_id for each in (await bench.desk.briefing(HEARTH)).open_gates] == [
         again.gate_id
     ]
+
+
+async def test_who_reads_while_a_gate_is_written_makes_nobody_forget_it(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """Issue "Gateway of actions": the briefing lists the open gates; nobody waits for the writer to
+    read them (P24), and who read too early hides nothing from who comes later."""
+    async with asyncio.TaskGroup() as tasks:
+        with locked(tmp_path / "inglenook.db"):
+            filing = tasks.create_task(bench.file())
+            assert await bench.owed() == []  # the writing has begun by now
+            assert await bench.desk.briefing(HEARTH) == Briefing()
+            assert not filing.done()
+    (told,) = (await bench.desk.briefing(HEARTH)).open_gates
+    assert told.gate_id == filing.result().gate_id
+
+
+async def test_who_deletes_while_a_gate_is_written_takes_it_back(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """P13's kind: what a deleted message asked for is not left to be approved."""
+    async with asyncio.TaskGroup() as tasks:
+        with locked(tmp_path / "inglenook.db"):
+            filing = tasks.create_task(bench.file())
+            assert await bench.owed() == []  # the writing has begun by now
+            deleting = tasks.create_task(bench.desk.withdraw(HEARTH, MessageId("discord:5")))
+            assert await bench.owed() == []
+            assert not filing.done()
+    assert [each.gate_id for each in deleting.result()] == [filing.result().gate_id]
+    assert await bench.state(filing.result()) == "denied"
 
 
 async def test_earned_trust_approves_by_itself_until_a_denial(bench: Bench) -> None:
