@@ -15,7 +15,7 @@ import structlog
 
 from compiler.audience import Audience, Binding, audience_of, readable_bindings
 from compiler.records import RecordStatus, TrustClass
-from compiler.request import ImpName, RunScope, TurnId, UserId
+from compiler.request import ImpName, MessageId, RunScope, TurnId, UserId
 from compiler.terms import fold
 from sessions.clock import Clock
 from sessions.limits import MemorySettings
@@ -73,6 +73,8 @@ class MemoryCore:
         """Held by whoever changes notes, so that each change sees the one before."""
         self._changes: OrderedDict[str, deque[int]] = OrderedDict()
         self._written: OrderedDict[TurnId, list[str]] = OrderedDict()
+        self.taken_back: OrderedDict[str, None] = OrderedDict()
+        """Messages that were deleted lately: their turns may still have a call on its way."""
 
     @property
     def enabled(self) -> bool:
@@ -195,6 +197,12 @@ class MemoryCore:
             return False
         times.append(now_ns)
         return True
+
+    def note_taken_back(self, message_id: MessageId) -> None:
+        """Keep in mind for a while that a message was deleted."""
+        self.taken_back[message_id] = None
+        while len(self.taken_back) > _TURNS:
+            self.taken_back.popitem(last=False)
 
     def note_written(self, row: NoteRow) -> None:
         """Keep in mind which notes the model wrote in a turn, until they are asked for."""

@@ -183,7 +183,8 @@ class MemoryService:
         person = user_id or ctx.scope.user_id
         if ctx.by_model or person is None or (person != ctx.scope.user_id and not ctx.is_owner):
             return Refused(code=RefusalCode.NOT_ALLOWED)
-        stored = await self._core.store.of_person(person)
+        async with self._core.writing:  # what is being written is there by then
+            stored = await self._core.store.of_person(person)
         return await self._erase(ctx, stored) if stored else NotFound()
 
     async def take_back(self, message_id: MessageId) -> int:
@@ -191,9 +192,12 @@ class MemoryService:
 
         What its person said he wants kept stays, until he says otherwise.
         """
+        self._core.note_taken_back(message_id)
+        async with self._core.writing:  # as above
+            stored = await self._core.store.of_message(message_id)
         found = [
             each.row.record_id
-            for each in await self._core.store.of_message(message_id)
+            for each in stored
             if each.row.trust is not TrustClass.EXPLICIT and each.row.status in _COUNTING
         ]
         if found:

@@ -147,6 +147,8 @@ class NoteWriter:
         seen_at = self._core.forgetter.texts.get(self._core.fingerprint(draft))
         if seen_at is not None and not draft.confirmed and seen_at > ctx.revision:
             return Refused(code=RefusalCode.FORGOTTEN)
+        if ctx.by_model and draft.row.message_id in self._core.taken_back:
+            return Refused(code=RefusalCode.FORGOTTEN)
         now_ms = self._core.now_ms()
         here = await self._core.index.get(binding, now_ms)
         twin = twin_of(

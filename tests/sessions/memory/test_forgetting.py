@@ -44,7 +44,7 @@ from support.memory_world import (
     memory_in,
 )
 from support.run_rows import remember_reply
-from support.session_world import ManualClock
+from support.session_world import ManualClock, eventually, locked
 
 CANARY = "CANARY-26 is the name of Bo's boat"
 
@@ -660,3 +660,36 @@ async def test_an_owner_can_give_up_what_lost_keys_have_closed(tmp_path: Path) -
         kept(await memory.service.remember(by_hand(dm()), "Bo likes tea", explicit=True))
         assert await memory.chosen(dm()) == ["Bo likes tea"]
         assert await memory.service._core.forgetter._erasure.pending() == ()
+
+
+@pytest.mark.parametrize("what", ["a deleted message", "a person who leaves"])
+async def test_what_is_being_noted_is_forgotten_too(tmp_path: Path, what: str) -> None:
+    """P13, and issue "Writing and forgetting" (``/memory forget all``): the model's guess is being
+    written in the moment in which it is to go."""
+    async with memory_in(tmp_path) as memory:
+        service = memory.service
+        note = service.remember(by_model(dm(message=5)), CANARY, explicit=False)
+        async with asyncio.TaskGroup() as tasks:
+            with locked(tmp_path / "inglenook.db"):
+                noting = tasks.create_task(note)
+                await eventually(service._core.writing.locked)
+                forgetting: asyncio.Task[object] = tasks.create_task(
+                    service.take_back(MessageId("discord:5"))
+                    if what == "a deleted message"
+                    else service.forget_all(by_hand(dm()))
+                )
+                assert await memory.heard(dm_of(BO)) == []
+                assert not noting.done()
+        kept(noting.result())
+        assert forgetting.result() not in (0, NotFound())
+        assert await memory.chosen(dm(), "boat") == []
+
+
+async def test_nothing_more_is_noted_of_a_deleted_message(tmp_path: Path) -> None:
+    """P13: a tool's call that comes late, from the turn that is being cut off."""
+    async with memory_in(tmp_path) as memory:
+        assert await memory.service.take_back(MessageId("discord:5")) == 0
+        late = await memory.service.remember(by_model(dm(message=5)), CANARY, explicit=False)
+        assert isinstance(late, Refused)
+        assert late.code is RefusalCode.FORGOTTEN
+        assert await memory.chosen(dm(), "boat") == []
