@@ -135,10 +135,11 @@ class Changes(commands.Cog):
         if message.author.id == self._reader.me:
             return  # a draft of ours that grows
         async with self._inward.lane(message.channel.id):
-            text = ingress.history_text(message)
-            changed = await self.correct(message.channel.id, message.id, text)
+            channel_id = message.channel.id
             self._own_threads.place(message)
             await self._amend(message)
+            # Only now: whose turn began before it had its new words is found, at hand or ended.
+            changed = await self.correct(channel_id, message.id, ingress.history_text(message))
         if changed and message.edited_at is not None:  # Discord's own changes set no time
             await self._notices.stands(message, RULE_EDITED)
 

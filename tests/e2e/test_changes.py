@@ -20,6 +20,8 @@ from bot.playground.model_wire import ToolCall
 from bot.playground.scripted_model import Answer, Hang, ScriptedModel
 from bot.playground.server import Playground
 from bot.playground.world.permissions import Permission
+from compiler.request import ChannelId, MessageId, TurnId
+from sessions.registry import Registry
 from support.app_world import AppWorld, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -92,6 +94,29 @@ async def test_a_queued_message_that_calls_nobody_any_more_runs_with_its_new_wor
     everything = "".join(request.prompt for request in app.model.requests)
     assert "rather this" in everything
     assert "CANARY-QUEUED" not in everything
+
+
+async def test_an_edit_counts_for_a_message_whose_turn_begins_meanwhile(
+    app: AppWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P13 (a), (d): it stops waiting in the midst of its correction; it has its new words by then,
+    and the old ones stay in no session."""
+    waits, gate = await queued(app, f"{ME} CANARY-MEANWHILE")
+    requests, outdate = len(app.model.requests), Registry.outdate
+
+    async def begins(
+        registry: Registry, message_id: MessageId, turn_id: TurnId, channel_id: ChannelId
+    ) -> None:
+        await outdate(registry, message_id, turn_id, channel_id)
+        gate.set()
+        await app.model.wait_for_requests(requests + 1)
+
+    monkeypatch.setattr(Registry, "outdate", begins)
+    await app.pg.edit(BO, waits, f"{ME} rather this")
+    await app.ask(DEE, HEARTH, f"{ME} end")
+    everything = "".join(request.prompt for request in app.model.requests)
+    assert "rather this" in everything
+    assert "CANARY-MEANWHILE" not in everything
 
 
 async def test_who_answered_to_a_deleted_message_quotes_it_no_longer(app: AppWorld) -> None:
