@@ -196,6 +196,8 @@ def plan_pi(
         "PATH": f"{NODE_BIN}:/usr/bin:/bin",
         "HOME": SCRATCH,
         "TMPDIR": SCRATCH,
+        # Left to find out, Node reads every file of the system's time zones, at each start.
+        "TZ": "UTC",
     }
     if model_socket is not None:
         mounts.append(Mount(source=model_socket, target=MODEL_SOCKET))

@@ -85,6 +85,11 @@ def test_paths_inside_name_no_run_and_no_host() -> None:
     assert str(seen.compile_cache) == COMPILED
 
 
+def test_the_time_zone_is_said_and_not_searched() -> None:
+    """Issue 2, benchmark (c): without one Node looks into each file of them before it is up."""
+    assert plan().environment["TZ"] == "UTC"
+
+
 def test_two_runs_differ_in_what_is_mounted_alone() -> None:
     """Equal flags and environment; only the run's two directories are its own."""
     other = RUN.with_name("other")
