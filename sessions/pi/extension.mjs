@@ -103,23 +103,30 @@ function loadProtocol(model) {
   const chunks = new URL("chunks/", pathToFileURL(realpathSync(process.argv[1])));
   // Where pi has no such file, it loads what it needs at the request, as it would without this.
   const file = readdirSync(chunks).find((name) => name.replace(/-[A-Z0-9]+\.js$/, "") === model?.api);
-  if (file) load(new URL(file, chunks).href).catch(() => {});
-  // Behind the host's gateway the whole way is gone once: a question that is passed on to nobody.
-  // A prompt that comes at once does not wait for it.
-  const way = process.env.INGLENOOK_MODEL_SOCKET ? model?.baseUrl : undefined;
-  const go = () => fetch(way ?? "data:,").then((answer) => answer.text()).catch(() => {});
-  setTimeout(go, settled).unref();
+  return file ? load(new URL(file, chunks).href).catch(() => ({})) : {};
+}
+
+// Code is quick only where it has run before. Behind the host's gateway pi's own way to the model is
+// gone once, with a question that holds no words and a key that opens nothing: the gateway passes it
+// on to nobody.
+async function rehearse(model, protocol) {
+  const { streamSimple } = await protocol;
+  if (!streamSimple || !process.env.INGLENOOK_MODEL_SOCKET) return fetch("data:,");
+  return streamSimple(model, { messages: [] }, { apiKey: "none" }).result();
 }
 
 export default function (pi) {
+  let rehearsal;
   pi.on("session_start", (_event, ctx) => {
     try {
-      loadProtocol(ctx.model);
+      const protocol = loadProtocol(ctx.model);
+      rehearsal = setTimeout(() => rehearse(ctx.model, protocol).catch(() => {}), settled).unref();
     } catch {
       // Only the first answer comes a little later.
     }
   });
   pi.on("before_agent_start", (event) => {
+    clearTimeout(rehearsal); // a prompt that came at once goes the way itself
     event.systemPromptOptions.cwd = "/workspace";
   });
   const { tools, timeoutMs } = JSON.parse(process.env[variable] || '{"tools":[]}');

@@ -140,24 +140,40 @@ async def test_the_providers_protocol_is_loaded_before_the_first_prompt(tmp_path
         assert model.requests == []
 
 
-async def test_the_way_to_the_model_is_gone_once_before_the_first_prompt(tmp_path: Path) -> None:
-    """Issue "Warm-up": behind the gateway, which passes such a question on to nobody."""
-    asked: asyncio.Queue[bytes] = asyncio.Queue()
+@pytest.mark.parametrize(
+    ("api", "path"),
+    [
+        ("openai-completions", "/v1/chat/completions"),
+        ("openai-responses", "/v1/responses"),
+        ("anthropic-messages", "/v1/messages"),
+    ],
+)
+async def test_the_way_to_the_model_is_gone_once_before_the_first_prompt(
+    tmp_path: Path, api: str, path: str
+) -> None:
+    """Issue 2, warm-up: behind the gateway, with no words and a key that it knows nobody by."""
+    asked: asyncio.Queue[tuple[bytes, bytes]] = asyncio.Queue()
 
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.put_nowait(await reader.readuntil(b"\r\n\r\n"))
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
+        asked.put_nowait((head, await reader.readexactly(int(length[1]) if length else 0)))
         writer.write(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n")
         writer.close()
 
     async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        spec = spec_for(tmp_path, engine_for(f"http://127.0.0.1:{port}/v1"))
+        engine = engine_for(f"http://127.0.0.1:{port}/v1", api=api)
+        spec = spec_for(tmp_path, engine)
         spec = replace(spec, env={**spec.env, "INGLENOOK_MODEL_SOCKET": "/run/model.sock"})
         async with PiClient(spec, LIMITS) as client, asyncio.timeout(120):
             await client.start()
-            head = await asked.get()
-    assert head.startswith(b"GET /v1 ")
-    assert b"authorization" not in head.lower()
+            head, body = await asked.get()
+    assert head.startswith(f"POST {path}".encode())
+    assert re.search(rb"\r\n(authorization: Bearer|x-api-key:) none\r\n", head)
+    said = json.loads(body)
+    assert said.get("messages", said.get("input")) == []
+    assert not {"system", "instructions", "tools"} & said.keys()
 
 
 async def test_failures_of_the_provider_are_named_and_the_next_turn_works(tmp_path: Path) -> None:
