@@ -3,6 +3,7 @@
     outbox    parts that were not certainly posted: posted, unless they are in the channel already
     inbox     a turn had begun: one honest line that it was interrupted; nothing is run again
               no turn had begun: the message is taken up as if it had just come
+              either way, unless a word of ours stands under it that could not be written down
 
 A channel's debts are paid before anything else is handled there.
 """
@@ -28,6 +29,7 @@ from bot.missed import Channel, People
 from bot.posts import LIVE, nonce
 from bot.sending import FAILURES, describe_failure, is_passing
 from compiler.request import GuildId
+from sessions.errors import StoreUnavailable
 from sessions.store.inbox import InboxStore, OwedMessage
 from sessions.store.outbox import OutboxStore, Parcel, Piece
 
@@ -155,7 +157,10 @@ class Leftovers:
     async def _answered_unrecorded(
         self, channel: Channel, owed: OwedMessage, message: discord.Message
     ) -> bool:
-        """Tell whether an answer stands there that could not be written down, and do so now."""
+        """Tell whether an answer, or a line, stands there that could not be written down.
+
+        That is done now, or by the next start where it cannot be done yet.
+        """
         place = opened_for(channel, message.id) or channel
         await self._delivery.live.of_turn(
             place, owed.turn_id
@@ -173,15 +178,23 @@ class Leftovers:
             run_id=owed.run_id,
             contents=(answer.content,),
             nonces=(nonce(owed.turn_id, 0),),
-            quotable=f"`{owed.run_id}`" not in answer.content,  # a line of the host's own names it
+            # No turn, no words of the model; and a line of the host's own names the run.
+            quotable=owed.run_id is not None and f"`{owed.run_id}`" not in answer.content,
         )
-        (piece, *_) = await self._outbox.open(parcel)
+        try:
+            (piece, *_) = await self._outbox.open(parcel)
+        except StoreUnavailable as error:
+            _log.warning("leftovers.unrecorded", turn_id=owed.turn_id, **error.facts)
+            return True
         await self._delivery.note_sent(piece, answer, answer.content)
         _log.info("leftovers.answered", run_id=owed.run_id, turn_id=owed.turn_id)
         return True
 
     async def _take_up(self, channel: Channel, owed: OwedMessage, debtor: Debtor) -> None:
-        """Run a message that was written down and not begun; one deleted since is let go."""
+        """Run a message that was written down and not begun.
+
+        One deleted since is let go, and so is one whose author was told that it got no turn.
+        """
         try:
             message = await _fetch(channel, owed)
             await People().complete(message)
@@ -196,7 +209,8 @@ class Leftovers:
                 await debtor.forget(channel.id, ingress.snowflake(owed.message_id))
             await self._inbox.finish(owed.turn_id)
             return
-        await debtor.take_up(message)
+        if not await self._answered_unrecorded(channel, owed, message):
+            await debtor.take_up(message)
 
 
 async def _fetch(channel: Channel, owed: OwedMessage) -> discord.Message:

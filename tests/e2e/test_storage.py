@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from bot import interactions
 from bot.playground.ids import ADA, BO, EMBER, HEARTH
-from config.homedir import DATABASE_FILE
 from support.app_world import AppWorld
+from support.database_lock import held
+from support.playground_bot import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 ME = f"<@{EMBER}>"
-PATIENCE_SECONDS = 120.0
-"""Longer than a machine stands still: what waits for the lock waits until the test lets it go."""
 
 
 @pytest.fixture(scope="module")
 def house_settings() -> Mapping[str, Any]:
-    """A bot that waits for its database."""
+    """A bot that waits for its database until the test lets it go."""
     return {"sessions": {"store_seconds": PATIENCE_SECONDS}}
-
-
-@contextmanager
-def held(home: Path) -> Iterator[None]:
-    """Hold the lock for writing, as another process does."""
-    file = home / DATABASE_FILE
-    with closing(sqlite3.connect(file, timeout=PATIENCE_SECONDS, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        yield
-        other.execute("ROLLBACK")
 
 
 async def test_what_is_there_is_shown_while_a_message_waits_for_the_lock(

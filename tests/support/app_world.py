@@ -32,6 +32,7 @@ from bot.playground.scripted_model import ScriptedModel
 from bot.playground.server import Playground
 from config.homedir import DATABASE_FILE
 from config.load import LiveConfig, ensure_home
+from sessions.pi.process import PiInstall
 from support.pi_world import INSTALL
 from support.playground_bot import PATIENCE_SECONDS, empty, unhurried
 
@@ -219,6 +220,7 @@ async def running(
     settings: Mapping[str, Any] | None = None,
     *,
     expect_ready: bool = True,
+    install: PiInstall = INSTALL,
 ) -> AsyncIterator[AppWorld]:
     """Run the bot on a home until the block ends; its exit code must be 0."""
     # Debugging keeps the stack of each future: a third of a whole bot's time. What it finds (calls
@@ -260,7 +262,7 @@ async def running(
             waits.enter_context(patch.object(module, name, PATIENCE_SECONDS))
         async with asyncio.TaskGroup() as tasks:
             served = tasks.create_task(
-                serve(live, home, install=INSTALL, stop=world.stop, wiring=wiring)
+                serve(live, home, install=install, stop=world.stop, wiring=wiring)
             )
             try:
                 if expect_ready:

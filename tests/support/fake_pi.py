@@ -1,16 +1,19 @@
 """A child that speaks pi's protocol and misbehaves on demand; run as a program, not imported.
 
 ``FAKE_PI`` names its habits, separated by blanks. Without any it answers every prompt with a
-turn that repeats it.
+turn that repeats it. ``brief`` repeats the prompt's last mark alone, such as ``word-07``, and says
+so where no line of its run's trace holds that.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 HABITS = frozenset(os.environ.get("FAKE_PI", "").split())
@@ -72,7 +75,17 @@ def prompt(command: dict[str, Any]) -> None:
     finish(command["message"])
 
 
+def brief(text: str) -> str:
+    mark = re.findall(r"word-\d+", text)[-1]
+    session = Path(sys.argv[sys.argv.index("--session-dir") + 1])
+    with (session.parent / "context.jsonl").open() as trace:
+        traced = any(mark in line and '"event":"compiled"' in line for line in trace)
+    return mark if traced else f"{mark}, which no trace holds"
+
+
 def finish(text: str) -> None:
+    if "brief" in HABITS:
+        text = brief(text)
     if "strange" in HABITS:
         say({"type": "a_new_event", "text": text})
         say({"type": "a_new_event", "text": text})
@@ -109,6 +122,8 @@ def obey(command: dict[str, Any]) -> None:
             answer(command, {"commands": [{"name": "mcp"}] if "commands" in HABITS else []})
         case "get_state" if "mute" not in HABITS:
             answer(command, state())
+        case "get_session_stats" if "brief" in HABITS:
+            answer(command, {})
         case "prompt":
             prompt(command)
         case "extension_ui_response":

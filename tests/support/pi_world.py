@@ -78,6 +78,19 @@ def spec_for(
     )
 
 
+def fake_install(folder: Path, habits: str) -> PiInstall:
+    """The fake pi with some habits, as what a whole bot finds installed."""
+    fake = Path(__file__).with_name("fake_pi.py")
+    cli = folder / "dist" / "bundle" / "cli.py"
+    cli.parent.mkdir(parents=True, exist_ok=True)
+    cli.write_text(
+        f"import os, runpy\nos.environ['FAKE_PI'] = {habits!r}\n"
+        f"runpy.run_path({str(fake)!r}, run_name='__main__')\n"
+    )
+    (folder / "package.json").write_text('{"version": "1.6.0"}')
+    return PiInstall(node=Path(sys.executable), cli=cli)
+
+
 def fake_spec(home: Path, habits: str = "") -> PiSpec:
     """The fake pi with some habits, as a process to spawn."""
     run_dir = home / "run"
