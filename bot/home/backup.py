@@ -1,7 +1,8 @@
 """``backup`` and ``restore``: a consistent copy of a home, taken while the bot runs.
 
 The database is copied by SQLite's own means, as it stood at one moment; the traces after it, each
-up to its last whole line, so every trace is at least as long as the database knows. Not copied:
+up to its last whole line, so every trace is at least as long as the database knows. What is pruned
+meanwhile is noted as pruned in the copy, too. Not copied:
 ``.env``, the engine's files, which the next start makes anew, and, unless asked for, ``keys.db``.
 The notes that people had me remember are sealed with its keys; without them a copy cannot bring
 back what was forgotten since, and cannot show what was not.
@@ -12,6 +13,7 @@ and hash before, and the database by its own check.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -20,7 +22,7 @@ import sqlite3
 import sys
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -31,14 +33,17 @@ from typing import Any, Final
 from compiler.errors import SafeError
 from config.homedir import DATABASE_FILE, DIR_MODE
 from config.layers import ORG_FILE
+from sessions.clock import timestamp
 from sessions.store.key_fault import KEYS_FILE
 from sessions.store.migrations import SCHEMA, schema_of
+from sessions.trace import TRACE_FILE
 
 FORMAT: Final = "inglenook-backup-1"
 MANIFEST: Final = "manifest.json"
 PRIVATE: Final = 0o600
 _FOLDERS: Final = ("imps", "channels", "runs")
 _TRACE: Final = ".jsonl"
+_KNOWS_PRUNING: Final = "SELECT 1 FROM pragma_table_info('runs') WHERE name = 'pruned_chain'"
 _MAX_MANIFEST_BYTES: Final = 256 * 1024 * 1024
 Tell = Callable[[str], None]
 
@@ -162,45 +167,98 @@ def _told(work: Callable[[], str]) -> int:
     except BackupError as error:
         print(error.safe_message, file=sys.stderr)  # noqa: T201
         return 1
-    except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        print(f"It did not work, and nothing is left of it: {reason}.", file=sys.stderr)  # noqa: T201
-        return 1
-    except sqlite3.Error:
-        print("The database cannot be read; doctor says more.", file=sys.stderr)  # noqa: T201
+    except (OSError, sqlite3.Error) as error:
+        print(_reason(error), file=sys.stderr)  # noqa: T201
         return 1
     return 0
 
 
+def _reason(error: OSError | sqlite3.Error) -> str:
+    """Say why; the copy of a database needs room where temporary files are."""
+    reason = ""
+    if isinstance(error, OSError):
+        reason = error.strerror or type(error).__name__
+    elif getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL:
+        reason = os.strerror(errno.ENOSPC)
+    if not reason:
+        return "The database cannot be read; doctor says more."
+    return f"It did not work, and nothing is left of it: {reason.lower()}."
+
+
 def _contents(home: Path, folder: Path, *, keys: bool) -> Iterator[tuple[str, bytes]]:
-    """Give what belongs into a copy: the databases first, then what grows beside them."""
-    for name in (DATABASE_FILE, KEYS_FILE) if keys else (DATABASE_FILE,):
-        if (home / name).is_file():
-            yield name, _database(home / name, folder / name)
+    """Give what belongs into a copy; the databases are as they were before the rest was read."""
+    names = (DATABASE_FILE, KEYS_FILE) if keys else (DATABASE_FILE,)
+    databases = [name for name in names if (home / name).is_file()]
+    for name in databases:
+        _copy_database(home / name, folder / name)
     if (home / ORG_FILE).is_file():
         yield ORG_FILE, (home / ORG_FILE).read_bytes()
-    for part in _FOLDERS:
-        for path in sorted((home / part).rglob("*")):
-            if path.is_file() and not path.is_symlink():
-                yield path.relative_to(home).as_posix(), _whole(path)
+    traced: set[str] = set()
+    for path in (each for part in _FOLDERS for each in _files(home / part)):
+        data = _whole(path)
+        if data is None:
+            continue
+        if path.name == TRACE_FILE:
+            traced.add(path.parent.name)
+        yield path.relative_to(home).as_posix(), data
+    _note_pruned(home / DATABASE_FILE, folder / DATABASE_FILE, traced)
+    for name in databases:
+        yield name, (folder / name).read_bytes()
 
 
-def _database(path: Path, copy: Path) -> bytes:
-    with (
-        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as source,
-        closing(sqlite3.connect(copy)) as target,
-    ):
+def _copy_database(path: Path, copy: Path) -> None:
+    with closing(_reading(path)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
         target.execute("PRAGMA journal_mode = DELETE")
-    return copy.read_bytes()
 
 
-def _whole(path: Path) -> bytes:
-    """Read a file; of one that lines are added to, no half line."""
+def _reading(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+
+
+def _note_pruned(path: Path, copy: Path, traced: Container[str]) -> None:
+    """Note in the copy what was pruned while its traces were read: it would seem to be lost."""
+    with closing(_reading(path)) as source, closing(sqlite3.connect(copy)) as target, target:
+        if target.execute(_KNOWS_PRUNING).fetchone() is None:
+            return  # an earlier release pruned nothing
+        now = timestamp(datetime.now(UTC))
+        pruned = source.execute(
+            "SELECT pruned_chain, trace_events, trace_head_sha256, coalesce(pruned_at, ?), run_id"
+            " FROM runs WHERE pruned_chain IS NOT NULL",
+            (now,),
+        )
+        target.executemany(
+            "UPDATE runs SET pruned_chain = ?, trace_events = ?, trace_head_sha256 = ?,"
+            " pruned_at = ? WHERE run_id = ? AND pruned_at IS NULL",
+            [row for row in pruned if row[-1] not in traced],
+        )
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Walk what is below a folder, of a run its trace first; what goes meanwhile is left out.
+
+    Raises:
+        OSError: something is there and cannot be looked at.
+    """
+    for root, folders, names in os.walk(folder, onerror=_unless_gone):
+        folders.sort()
+        for name in sorted(names, key=lambda name: (name != TRACE_FILE, name)):
+            path = Path(root, name)
+            if path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error
+
+
+def _whole(path: Path) -> bytes | None:
+    """Read a file; of one that lines are added to, no half line. None: it has gone."""
     try:
         data = path.read_bytes()
-    except FileNotFoundError:  # it ended while we looked around
-        return b""
+    except FileNotFoundError:
+        return None
     return data[: data.rfind(b"\n") + 1] if path.suffix == _TRACE else data
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import tarfile
+from contextlib import closing
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bot.home import backup as backup_module
 from bot.home.backup import (
     MANIFEST,
     BackupError,
@@ -69,6 +73,58 @@ def test_a_running_writer_does_not_stand_in_the_way(home: Path, tmp_path: Path) 
     db = sqlite3.connect(tmp_path / "again" / "inglenook.db")
     assert db.execute("SELECT count(*) FROM cursors").fetchone() == (2,)
     db.close()
+
+
+def test_what_is_pruned_meanwhile_is_pruned_in_the_copy(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 8 "Retention", issue 7 "Storage": a copy of a running bot's home verifies. What went
+    after its database was copied is left out of it, and its rows say so; what is doomed and still
+    there is copied as it is."""
+    file, folder = home / "inglenook.db", home / "runs" / "2026-11-29-23-16-35-abcd"
+    stays = home / "runs" / "2026-11-29-23-16-35-efgh"
+    stays.mkdir()
+    (stays / "context.jsonl").write_text(LINE)
+    (folder / "workspace").mkdir()
+    with closing(sqlite3.connect(file)) as db, db:
+        db.executemany(
+            "INSERT INTO runs (run_id, surface, imp, is_dm, started_at, turns, trace_events)"
+            " VALUES (?, 'discord-session', 'ember', 0, 'then', 1, 1)",
+            [(folder.name,), (stays.name,)],
+        )
+
+    def prune(*given: Any) -> None:  # noqa: ANN401 - as they come
+        with closing(sqlite3.connect(file)) as db, db:
+            db.execute("UPDATE runs SET pruned_chain = 'whole'")
+        shutil.rmtree(folder, ignore_errors=True)
+        add(*given)
+
+    add = backup_module._add
+    monkeypatch.setattr(backup_module, "_add", prune)
+    backup(home, tmp_path / "copy.tar.gz")
+    restore(tmp_path / "copy.tar.gz", tmp_path / "again")
+    with closing(sqlite3.connect(tmp_path / "again" / "inglenook.db")) as db:
+        rows = dict(db.execute("SELECT run_id, pruned_at IS NOT NULL FROM runs"))
+    assert rows == {folder.name: 1, stays.name: 0}
+    assert [each.name for each in (tmp_path / "again" / "runs").iterdir()] == [stays.name]
+
+
+def test_a_folder_that_goes_while_it_is_walked_is_left_out(home: Path) -> None:
+    """Issue 7 "Storage": a copy while the bot runs; its sessions begin and end meanwhile."""
+    for name in ("a", "b"):
+        (home / "runs" / name / "session").mkdir(parents=True)
+        (home / "runs" / name / "system.md").write_text("You are Ember.")
+        (home / "runs" / name / "context.jsonl").write_text(LINE)
+    found = []
+    for path in backup_module._files(home / "runs"):
+        found.append(path)
+        shutil.rmtree(home / "runs" / "a" / "session", ignore_errors=True)
+        shutil.rmtree(home / "runs" / "b", ignore_errors=True)
+    names = [path.relative_to(home / "runs").as_posix() for path in found]
+    assert names[-2:] == ["a/context.jsonl", "a/system.md"], (
+        "a trace comes before what is beside it"
+    )
+    assert list(backup_module._files(home / "nowhere")) == []
 
 
 @pytest.mark.parametrize("keys", [False, True])
@@ -163,4 +219,20 @@ def test_a_full_disk_is_told_and_nothing_is_left(
     assert capsys.readouterr().err == (
         "It did not work, and nothing is left of it: no space left on device.\n"
     )
+    assert not list(tmp_path.glob("copies*"))
+
+
+def test_no_room_for_the_database_s_copy_is_told_as_that(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Issue 8 "Bad input": SQLite says in its own way that the disk of temporary files is full."""
+
+    def full(_: Path, copy: Path) -> None:
+        with closing(sqlite3.connect(copy)) as db:
+            db.execute("PRAGMA max_page_count = 1")
+            db.execute("CREATE TABLE rows (n INTEGER)")
+
+    monkeypatch.setattr(backup_module, "_copy_database", full)
+    assert main_backup(home, str(tmp_path / "copies.tar.gz"), keys=False) == 1
+    assert "left of it: no space left on device." in capsys.readouterr().err
     assert not list(tmp_path.glob("copies*"))
