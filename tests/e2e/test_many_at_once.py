@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from support.crowd import crowd_of
+from bot.home.backup import restore
+from bot.playground.ids import BO
+from bot.runs.book import open_book
+from support.crowd import Crowd, crowd_of
 from support.database_lock import held
 
 pytestmark = pytest.mark.slow
 CONVERSATIONS = 50
+ROOT = Path(__file__).parents[2]
+SHELL = "import sys; from bot.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
 async def test_fifty_conversations_outlast_a_lock(tmp_path: Path) -> None:
@@ -44,3 +52,58 @@ async def test_fifty_conversations_outlast_a_lock(tmp_path: Path) -> None:
             await app.rest()
         assert crowd.account() == before
         assert crowd.broken_chains() == []
+
+
+async def in_shell(home: Path, *words: str) -> tuple[int | None, str]:
+    """Give a command as its own process; give its exit code and all that it said."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", SHELL, *words, "--home", str(home)),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said, _ = await process.communicate()
+    return process.returncode, said.decode()
+
+
+async def unsound(home: Path) -> list[str]:
+    """Name the runs of a home that do not verify."""
+    async with open_book(home) as book:
+        rows = await book.rows(1_000)
+        return [each.run_id for each in rows if not (await book.check(each.run_id)).ok]
+
+
+async def test_the_shell_works_beside_twenty_that_are_answered(tmp_path: Path) -> None:
+    """Issue 7 "Storage", issue 8 "Retention" and "Upgrades": backup, prune, export and a look at
+    the upgrade beside each other and a bot at work: each does its own, no turn fails, and what was
+    copied and what stays is whole."""
+    copy, again, person = (tmp_path / name for name in ("copy.tar.gz", "again", "bo.json"))
+    settings = {"sessions": {"max_warm": 10}, "retention": {"trace_mb": 1}}
+    async with crowd_of(tmp_path, 20) as crowd:
+        async with crowd.bot(settings):
+            (crowd.home / "org.toml").write_text("[retention]\ntrace_mb = 1\n")
+            await crowd.answered(await crowd.say())
+            async with asyncio.TaskGroup() as tasks:
+                talk = tasks.create_task(keep_talking(crowd))
+                told = await asyncio.gather(
+                    in_shell(crowd.home, "backup", str(copy)),
+                    in_shell(crowd.home, "prune", "--json"),
+                    in_shell(crowd.home, "export", "--user", str(BO), str(person)),
+                    in_shell(crowd.home, "upgrade", "--check"),
+                )
+                crowd.enough.set()
+                await talk
+        assert [code for code, _ in told] == [0, 0, 0, 0], told
+        assert json.loads(told[1][1])["traces"] > 0, "something went meanwhile"
+        assert len(json.loads(person.read_text())["turns"]) >= len(crowd.places)
+        account = crowd.account()
+        assert account == {"heard": len(crowd.asked), "told": 0, "lost, doubled or untraced": 0}
+        assert await unsound(crowd.home) == []
+        restore(copy, again)
+        assert await unsound(again) == []
+
+
+async def keep_talking(crowd: Crowd) -> None:
+    """Let everybody say a word, and another when all are answered."""
+    while not crowd.enough.is_set():
+        await crowd.answered(await crowd.say())

@@ -5,6 +5,7 @@ Everybody says a word of his own and hears it again, unless no trace held it whe
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
@@ -39,6 +40,8 @@ class Crowd:
     asked: dict[int, Message] = field(default_factory=dict)
     """Everything that was said to the bot, by the number of its word."""
     numbers: itertools.count[int] = field(default_factory=itertools.count)
+    enough: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when nobody need say more."""
 
     @property
     def home(self) -> Path:
