@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import sys
 from pathlib import Path
@@ -12,11 +13,15 @@ import pytest
 from bot.home.backup import restore
 from bot.playground.ids import BO
 from bot.runs.book import open_book
+from sessions import trace
 from support.crowd import Crowd, crowd_of
 from support.database_lock import held
+from support.full_disk import can_mount, on_small_disk
 
 pytestmark = pytest.mark.slow
 CONVERSATIONS = 50
+UNTRACED = "I could not write my record of this, so I did not answer."
+UNKEPT = "My records cannot be reached just now."
 ROOT = Path(__file__).parents[2]
 SHELL = "import sys; from bot.cli import main; sys.exit(main(sys.argv[1:]))"
 
@@ -48,6 +53,59 @@ async def test_fifty_conversations_outlast_a_lock(tmp_path: Path) -> None:
             before = crowd.account()
             assert before["lost, doubled or untraced"] == 0, before
         crowd.pg.talk._nonces.clear()
+        async with crowd.bot() as app:
+            await app.rest()
+        assert crowd.account() == before
+        assert crowd.broken_chains() == []
+
+
+@pytest.mark.skipif(not can_mount(), reason="no mounts of our own on this machine")
+async def test_ten_conversations_outlast_a_full_disk(tmp_path: Path) -> None:
+    """P24, issue "Storage": a disk that is really full, from the middle of ten first turns on: each
+    person gets one answer or one line and the model no input without a trace; the bot is not ready,
+    and well again by itself once there is room."""
+    async with crowd_of(tmp_path, 10) as crowd, on_small_disk(crowd) as bot:
+        first = await crowd.say()
+        await crowd.answered(first, count=1)
+        await bot.do("fill")
+        second = await crowd.say()
+        await crowd.answered((*first, *second))
+        told = crowd.account()["told"]
+        assert told >= len(second), "the second time nothing was written"
+        status, parts = await crowd.health()
+        assert (status, "no space left on device" in parts) == (503, True)
+        await bot.do("free")
+        await crowd.answered(await crowd.say())
+        account = crowd.account()
+        assert account == {"heard": 30 - told, "told": told, "lost, doubled or untraced": 0}
+        assert '"disk": "ok"' in (await crowd.health())[1]
+        assert await bot.do("unsound") == ""
+
+
+async def test_ten_conversations_outlast_a_disk_that_is_read_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P24, issue "Storage": as a disk becomes when it fails, under files that are open: first for
+    the traces, then for the database as well."""
+
+    def read_only(*_: object) -> None:
+        raise OSError(errno.EROFS, "CANARY")
+
+    async with crowd_of(tmp_path, 10) as crowd:
+        async with crowd.bot() as app:
+            with monkeypatch.context() as patched:
+                patched.setattr(trace, "_write_all", read_only)
+                asked = await crowd.say()
+                await crowd.answered(asked)
+                async with app.database_read_only():
+                    asked += await crowd.say()
+                    await crowd.answered(asked)
+            replies = [reply for each in asked for reply in crowd.replies(each)]
+            assert all(each.startswith((UNTRACED, UNKEPT)) for each in replies), replies
+            assert {each.startswith(UNKEPT) for each in replies} == {True, False}
+            await crowd.answered(await crowd.say())
+        before = crowd.account()
+        assert before == {"heard": 10, "told": 20, "lost, doubled or untraced": 0}
         async with crowd.bot() as app:
             await app.rest()
         assert crowd.account() == before

@@ -165,9 +165,18 @@ class AppWorld:
             yield
         await self._wait_for_locks(self.live.current.sessions.store_seconds)
 
+    @asynccontextmanager
+    async def database_read_only(self) -> AsyncIterator[None]:
+        """Let nothing be written into the database, as on a disk that became read-only."""
+        await self._set_writer("query_only = ON")
+        yield
+        await self._set_writer("query_only = OFF")
+
     async def _wait_for_locks(self, seconds: float) -> None:
-        pragma = f"PRAGMA busy_timeout = {round(seconds * 1_000)}"
-        await self.host.database._writer.call(lambda db: db.execute(pragma).close())
+        await self._set_writer(f"busy_timeout = {round(seconds * 1_000)}")
+
+    async def _set_writer(self, pragma: str) -> None:
+        await self.host.database._writer.call(lambda db: db.execute(f"PRAGMA {pragma}").close())
 
     def begin_anew(self) -> None:
         """Forget what was said, asked and scripted on both sides of the bot, and what it heard."""
