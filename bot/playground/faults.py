@@ -28,7 +28,8 @@ SEND = "/channels/{channel_id}/messages"
 class Fault:
     """One scripted fault of the REST side.
 
-    ``status`` None lets the answer through (after ``hold``); ``drop`` cuts the connection.
+    ``status`` None lets the answer through (after ``hold``), with ``fields`` put over its own;
+    ``drop`` cuts the connection. A ``body`` of text is a page of HTML.
     """
 
     method: str
@@ -36,7 +37,8 @@ class Fault:
     times: int
     after: bool = False
     status: int | None = None
-    body: Payload | None = None
+    body: Payload | str | None = None
+    fields: Payload | None = None
     headers: dict[str, str] | None = None
     drop: bool = False
     hold: asyncio.Event | None = None
@@ -79,6 +81,28 @@ class Faults:
         body: Payload = {"message": message, "code": code}
         self._script.append(
             Fault(method=method, route=route, times=times, after=after, status=status, body=body)
+        )
+
+    def alter(
+        self,
+        fields: Payload,
+        method: str = "POST",
+        route: str = SEND,
+        *,
+        times: int = 1,
+    ) -> None:
+        """Carry the request out, and put fields over those of its answer."""
+        self._script.append(
+            Fault(method=method, route=route, times=times, after=True, fields=fields)
+        )
+
+    def answer(
+        self, body: Payload | str | None, method: str = "POST", route: str = SEND, *, times: int = 1
+    ) -> None:
+        """Carry the request out, and answer 200 with this: JSON, a page of HTML, nothing at all."""
+        status = 204 if body is None else 200
+        self._script.append(
+            Fault(method=method, route=route, times=times, after=True, status=status, body=body)
         )
 
     def rate_limit(

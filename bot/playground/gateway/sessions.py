@@ -187,6 +187,11 @@ class Gateway:
         for connection in list(self._connections):
             connection.close(code)
 
+    def babble(self, frame: str) -> None:
+        """Send every client a frame as it is, whatever it may be."""
+        for connection in self._connections:
+            connection.send(frame)
+
     def drop(self) -> None:
         """Cut every connection without a word."""
         for connection in list(self._connections):

@@ -212,7 +212,8 @@ class Rest:
                 await fault.hold.wait()
             if fault.drop or fault.status is not None:
                 return self._spoil(request, seen, fault)
-        return _finish(seen, asked.status if answer is not None else 204, answer, headers)
+        status = asked.status if answer is not None else 204
+        return _finish(seen, status, _altered(answer, fault), headers)
 
     @staticmethod
     def _spoil(request: web.Request, seen: Request, fault: Fault) -> web.StreamResponse:
@@ -220,6 +221,12 @@ class Rest:
             request.transport.close()
             return web.Response(status=500)
         return _finish(seen, fault.status or 500, fault.body, fault.headers or {})
+
+
+def _altered(answer: Answer, fault: Fault | None) -> Answer:
+    if fault is None or fault.fields is None or not isinstance(answer, dict):
+        return answer
+    return answer | fault.fields
 
 
 def _major(request: web.Request, template: str) -> str:
@@ -230,11 +237,13 @@ def _major(request: web.Request, template: str) -> str:
 
 
 def _finish(
-    seen: Request, status: int, body: Answer, headers: Mapping[str, str]
+    seen: Request, status: int, body: Answer | str, headers: Mapping[str, str]
 ) -> web.StreamResponse:
     seen.status = status
     if body is None:
         return web.Response(status=204, headers=headers)
+    if isinstance(body, str):
+        return web.Response(status=status, text=body, content_type="text/html", headers=headers)
     return web.Response(
         status=status,
         body=json.dumps(body).encode(),

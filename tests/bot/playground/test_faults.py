@@ -87,6 +87,19 @@ async def test_error_before_and_after_the_deed(pg: Playground, api: Api) -> None
     assert (await api("POST", PATH, {"content": "x"})).status == 200
 
 
+async def test_odd_answers(pg: Playground, api: Api) -> None:
+    """The deed is done; its answer has other fields, or is none of Discord's."""
+    pg.faults.alter({"type": 99, "shiny": True})
+    altered = await api("POST", PATH, {"content": "x"})
+    assert altered.body["content"] == "x"
+    assert (altered.status, altered.body["type"], altered.body["shiny"]) == (200, 99, True)
+    for body, status in (({"a": 1}, 200), (None, 204)):
+        pg.faults.answer(body)
+        other = await api("POST", PATH, {"content": "x"})
+        assert (other.status, other.body) == (status, body)
+    assert len(pg.messages(HEARTH)) == 3
+
+
 async def test_dropped_answers(pg: Playground, api: Api) -> None:
     """The connection is cut, before or after the deed."""
     pg.faults.drop()
