@@ -32,7 +32,7 @@ from bot import usual_fields
 from bot.errors import answer_command_error
 from bot.interactions import Parse
 from bot.logs import describe
-from bot.odd_messages import read_clicked, read_odd, without_quoted
+from bot.odd_messages import edited, read_clicked, read_odd, readable
 from bot.odd_servers import read_server
 from bot.permissions import is_for_everyone, is_owner, refuse
 from bot.sending import UNREADABLE
@@ -156,8 +156,8 @@ class InglenookBot(commands.AutoShardedBot):
             parsers[name] = partial(read_odd, parsers[name])
         clicked = parsers["INTERACTION_CREATE"]
         parsers["INTERACTION_CREATE"] = read_clicked(clicked, self._connection)
-        for name in ("send_message", "edit_message"):
-            setattr(self.http, name, without_quoted(getattr(self.http, name)))
+        self._connection.create_message = readable(self._connection)  # type: ignore[method-assign]  # it has no other place for it
+        self.http.edit_message = edited(self.http.edit_message, self._connection)  # type: ignore[method-assign, assignment, arg-type]  # JSON as the library types it
         parsers["GUILD_CREATE"] = partial(read_server, parsers["GUILD_CREATE"], self._connection)
         parsers.update({name: tolerant(name, parser) for name, parser in parsers.items()})
         parsers["MESSAGE_UPDATE"] = self._tell_partial(parsers["MESSAGE_UPDATE"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 import discord
@@ -16,7 +15,6 @@ import structlog
 
 from bot import ingress
 from bot.logs import describe
-from bot.odd_messages import read_odd
 from bot.sending import FAILURES, is_passing
 from sessions.limits import CatchUpSettings
 
@@ -135,7 +133,7 @@ async def _history(
             if before is not None and after >= before:
                 return
             try:
-                message = read_odd(partial(_create, state, channel), raw)
+                message = state.create_message(channel=channel, data=raw)
             except Exception as error:  # noqa: BLE001  (foreign data; the others are read on)
                 _log.warning("catch_up.unreadable", message_id=after, **describe(error))
                 continue
@@ -149,11 +147,6 @@ def _answered(channel: Channel, messages: Iterable[discord.Message]) -> frozense
     me = channel._state.self_id  # noqa: SLF001  (as above)
     replies = (each.reference for each in messages if each.author.id == me)
     return frozenset(each.message_id for each in replies if each is not None and each.message_id)
-
-
-def _create(state: Any, channel: Channel, data: Any) -> discord.Message:  # noqa: ANN401  (the library's)
-    made: discord.Message = state.create_message(channel=channel, data=data)
-    return made
 
 
 async def _holds_between(channel: Channel, cursor: int, oldest: int) -> bool:

@@ -3,7 +3,7 @@
 Discord adds forms and leaves fields out without notice, and the library gives a message up whole
 for one field beside its words. Nobody's question is lost for that: the field is left out, and a
 line says that something was there. Nor is what carries a message: a click under one, a command on
-one, and Discord's word that our answer to one was posted.
+one, a page of a channel's past, and Discord's word that our answer to one was posted.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from typing import Any, Final, TypeAlias, TypeVar
 import discord
 import structlog
 
+from bot import usual_fields
 from bot.logs import describe
 
 Json: TypeAlias = dict[str, Any]
+Edit: TypeAlias = Callable[..., Awaitable[Json]]
 _BESIDE: Final = (
     "poll",
     "components",
@@ -36,6 +38,11 @@ _BESIDE: Final = (
     "purchase_notification",
     "referenced_message",
     "message_reference",
+    "edited_timestamp",
+    "application_id",
+    "member",
+    "mention_roles",
+    "mentions",
 )
 """What a message may carry beside its words and its author, the likeliest to change first."""
 _LISTS: Final = frozenset({"embeds", "attachments"})
@@ -45,7 +52,7 @@ _log = structlog.get_logger(__name__)
 
 
 def read_odd(read: Callable[[Any], _Read], data: Json) -> _Read:
-    """Read a message, without single fields if need be, and in the end without any of them.
+    """Read a message, without single fields if need be, then without more and more of them.
 
     Raises:
         Exception: whatever ``read`` raised first; not even its words can be read.
@@ -57,39 +64,51 @@ def read_clicked(parse: Callable[[Any], None], state: Any) -> Callable[[Any], No
     """Read interactions whose messages are odd: the one clicked under, those a command is about."""
 
     def read(data: Json) -> None:
-        place = discord.PartialMessageable(state=state, id=int(data.get("channel_id") or 0))
-        make = partial(_message, state, place)
+        make = partial(as_far, state, int(data.get("channel_id") or 0))
         resolved = (data.get("data") or {}).get("resolved") or {}
         if data.get("message"):
-            data = data | {"message": _as_far(make, data["message"])}
+            data = data | {"message": make(data["message"])}
         if resolved.get("messages"):
-            messages = {name: _as_far(make, each) for name, each in resolved["messages"].items()}
+            messages = {name: make(each) for name, each in resolved["messages"].items()}
             data = data | {"data": data["data"] | {"resolved": resolved | {"messages": messages}}}
         parse(data)
 
     return read
 
 
-def without_quoted(send: Callable[..., Awaitable[Json]]) -> Callable[..., Awaitable[Json]]:
-    """Post or edit, and take Discord's answer without the message that ours replies to.
+def readable(state: Any) -> Callable[..., discord.Message]:  # noqa: ANN401  (the library's)
+    """Give what the library makes messages with of Discord's answers, odd ones included.
 
-    It is not ours and nobody needs it there; the library would take our message for not posted.
+    It would take what stands in the channel for not posted, and one message for the end of a page.
     """
+    make = state.create_message
 
-    async def sent(*args: Any, **kwargs: Any) -> Json:  # noqa: ANN401  (passed on)
-        answer = await send(*args, **kwargs)
-        answer.pop("referenced_message", None)
-        return answer
+    def create(*, channel: Any, data: Json) -> discord.Message:  # noqa: ANN401  (passed on)
+        return read_odd(partial(make_in, channel), usual_fields.message(data))
 
-    return sent
+    def make_in(channel: Any, data: Json) -> discord.Message:  # noqa: ANN401  (as above)
+        made: discord.Message = make(channel=channel, data=data)
+        return made
+
+    return create
 
 
-def _as_far(read: Callable[[Any], object], data: Json) -> Json:
+def as_far(state: Any, channel_id: int, data: Json) -> Json:  # noqa: ANN401  (the library's)
     """Give a message as far as it can be read, or as it came if not even its words can."""
+    place = discord.PartialMessageable(state=state, id=channel_id)
     try:
-        return _readable(read, data)[0]
+        return _readable(partial(_message, state, place), usual_fields.message(data))[0]
     except Exception:  # noqa: BLE001  (foreign data; whoever reads it next says what is wrong)
         return data
+
+
+def edited(edit: Edit, state: Any) -> Edit:  # noqa: ANN401  (the library's)
+    """Edit a message, and give Discord's answer as far as it can be read."""
+
+    async def send(channel_id: int, *args: Any, **kwargs: Any) -> Json:  # noqa: ANN401  (passed on)
+        return as_far(state, channel_id, await edit(channel_id, *args, **kwargs))
+
+    return send
 
 
 def _message(state: Any, place: Any, data: Any) -> discord.Message:  # noqa: ANN401  (the library's)
@@ -115,8 +134,7 @@ def _readable(read: Callable[[Any], _Read], data: Json) -> tuple[Json, _Read]:
 def _attempts(data: Json) -> Iterator[tuple[str, ...]]:
     carried = tuple(name for name in _BESIDE if data.get(name))
     yield from ((name,) for name in carried)
-    if len(carried) > 1:
-        yield carried
+    yield from (carried[:count] for count in range(2, len(carried) + 1))
 
 
 def _without(data: Json, fields: tuple[str, ...]) -> Json:
@@ -125,4 +143,4 @@ def _without(data: Json, fields: tuple[str, ...]) -> Json:
     left |= {name: [] for name in fields if name in _LISTS}
     named = ", ".join(name.replace("_", " ") for name in fields)
     told = {"type": "rich", "title": f"(something here cannot be read: {named})"}
-    return left | {"embeds": [*left.get("embeds", []), told]}
+    return left | {"embeds": [*(left.get("embeds") or []), told]}

@@ -68,7 +68,7 @@ class Sending:
     content: str
     nonce: str
     edits: int | None = None
-    """Our own message that becomes this one; dropped when Discord says that it is gone."""
+    """Our own message that becomes this one; dropped when Discord refuses that for good."""
     reply_to: int | None = None
     """The message that it answers; dropped when Discord says that it is gone."""
     file_text: str | None = None
@@ -89,8 +89,8 @@ async def send(sending: Sending, limits: DeliveryLimits) -> discord.Message | No
                 return await _post(sending)
         except FAILURES as failure:
             sending.attempts.append(describe_failure(failure))
-            if sending.edits is not None and is_gone(failure):
-                sending.edits = None
+            if sending.edits is not None and not is_passing(failure):
+                await _post_instead(sending, failure, limits)
                 continue
             if sending.reply_to is not None and _blames_reference(failure):
                 sending.reply_to = None
@@ -150,6 +150,18 @@ async def _edit(sending: Sending, files: list[discord.File]) -> discord.Message:
         allowed_mentions=discord.AllowedMentions.none(),
         view=sending.buttons,
     )
+
+
+async def _post_instead(sending: Sending, failure: BaseException, limits: DeliveryLimits) -> None:
+    """Make a new message of what was to be an edit, and take the old one away if it stands."""
+    gone, sending.edits = sending.edits or 0, None
+    if is_gone(failure):
+        return
+    try:
+        async with asyncio.timeout(limits.send_seconds):
+            await partial(sending.channel, gone).delete()
+    except FAILURES as other:
+        _log.warning("draft.left", failure=describe_failure(other))
 
 
 def partial(channel: discord.abc.Messageable, message_id: int) -> discord.PartialMessage:

@@ -8,7 +8,7 @@ import discord
 import pytest
 
 from bot import ingress
-from bot.odd_messages import read_clicked, read_odd
+from bot.odd_messages import edited, read_clicked, read_odd, readable
 from support.discord_messages import State, attachment, make_state, message_payload
 
 ENDLESS: dict[str, object] = {
@@ -87,7 +87,7 @@ async def test_a_click_beside_something_odd_is_read(state: State) -> None:
     assert "poll" not in asked
     plain = {"channel_id": "10", "message": message_payload("hello")}
     read_odd_click(plain)
-    assert seen[2] == plain
+    assert read(state, seen[2]["message"]).content == "hello"
 
 
 async def test_a_click_without_what_belongs_to_each_message_goes_on(state: State) -> None:
@@ -97,3 +97,21 @@ async def test_a_click_without_what_belongs_to_each_message_goes_on(state: State
     seen: list[dict[str, Any]] = []
     read_clicked(seen.append, state)({"channel_id": "10", "message": broken})
     assert seen == [{"channel_id": "10", "message": broken}]
+
+
+async def test_what_is_asked_for_is_read_as_far_as_what_comes_by_itself(state: State) -> None:
+    """P06, P13: a page of a channel's past, one message, and Discord's word on an edit."""
+    place = discord.PartialMessageable(state=state, id=10)
+    odd = message_payload("hello", poll=ENDLESS, mentions=None, edited_timestamp="soon")
+    assert readable(state)(channel=place, data=odd).content == "hello"
+    page: Any = "<html>"
+    with pytest.raises(AttributeError):
+        readable(state)(channel=place, data=page)
+
+    async def edit(channel_id: int, message_id: int) -> dict[str, Any]:
+        assert (channel_id, message_id) == (10, 500)
+        return odd
+
+    answer = await edited(edit, state)(10, 500)
+    assert read(state, answer).content == "hello"
+    assert "poll" not in answer

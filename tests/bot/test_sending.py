@@ -90,6 +90,46 @@ async def test_a_question_that_is_gone_is_answered_without_it() -> None:
         assert ["reference" in each for each in channel.sent] == [True, False]
 
 
+class Standing(Channel):
+    """A channel with a message of ours that Discord does not let us edit."""
+
+    def __init__(self, refused: Exception, *, deletes: Exception | None = None) -> None:
+        super().__init__()
+        self.refused, self.deletes = refused, deletes
+        self.deleted = 0
+
+    def get_partial_message(self, message_id: int) -> Standing:
+        assert message_id == 7
+        return self
+
+    async def edit(self, **_: object) -> None:
+        raise self.refused
+
+    async def delete(self) -> None:
+        self.deleted += 1
+        if self.deletes is not None:
+            raise self.deletes
+
+
+@pytest.mark.parametrize(
+    ("channel", "deleted"),
+    [
+        (Standing(refusal(404, 10008)), 0),
+        (Standing(refusal(400, 30046)), 1),
+        (Standing(refusal(400, 99999), deletes=refusal(403, 50013)), 1),
+    ],
+)
+async def test_what_cannot_be_an_edit_is_a_message_of_its_own(
+    channel: Standing, deleted: int
+) -> None:
+    """Outbound: whatever Discord has against the edit, and also if the old one has to stay."""
+    place: Any = channel
+    sending = Sending(channel=place, channel_id=1, content="x", nonce="n", edits=7)
+    sent: Any = await send(sending, LIMITS)
+    assert sent == "message"
+    assert ([each["content"] for each in channel.sent], channel.deleted) == (["x"], deleted)
+
+
 async def test_a_rate_limit_says_how_long_to_wait() -> None:
     """A wait that Discord names is made if it is bearable, else the message is given up."""
     message, _, _ = await sent(discord.RateLimited(0.01))
