@@ -28,7 +28,7 @@ from discord import app_commands
 from discord.ext import commands
 from discord.gateway import DiscordWebSocket
 
-from bot import usual_fields
+from bot import global_limit, usual_fields
 from bot.errors import answer_command_error
 from bot.interactions import Parse
 from bot.logs import describe
@@ -212,7 +212,8 @@ class InglenookBot(commands.AutoShardedBot):
             _log.warning("commands.left")
 
     async def setup_hook(self) -> None:
-        """Add the cogs."""
+        """Add the cogs, when Discord knows us and before anything happens."""
+        global_limit.guard(self)
         await self._setup(self)
 
     async def launch_shard(
