@@ -28,11 +28,11 @@ from discord import app_commands
 from discord.ext import commands
 from discord.gateway import DiscordWebSocket
 
-from bot import global_limit, usual_fields
+from bot import callbacks, global_limit, usual_fields
 from bot.errors import answer_command_error
 from bot.interactions import Parse
 from bot.logs import describe
-from bot.odd_messages import edited, read_clicked, read_odd, readable
+from bot.odd_messages import as_far, edited, read_clicked, read_odd, readable
 from bot.odd_servers import read_server
 from bot.permissions import is_for_everyone, is_owner, refuse
 from bot.sending import UNREADABLE
@@ -214,6 +214,7 @@ class InglenookBot(commands.AutoShardedBot):
     async def setup_hook(self) -> None:
         """Add the cogs, when Discord knows us and before anything happens."""
         global_limit.guard(self)
+        callbacks.install(partial(as_far, self._connection, 0))
         await self._setup(self)
 
     async def launch_shard(
