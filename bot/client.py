@@ -28,7 +28,7 @@ from discord import app_commands
 from discord.ext import commands
 from discord.gateway import DiscordWebSocket
 
-from bot import callbacks, global_limit, usual_fields
+from bot import callbacks, frames, global_limit, usual_fields
 from bot.errors import answer_command_error
 from bot.interactions import Parse
 from bot.logs import describe
@@ -196,6 +196,9 @@ class InglenookBot(commands.AutoShardedBot):
     async def on_shard_ready(self, shard_id: int) -> None:
         """Note that a shard hears, after a fresh start of its session."""
         self._deaf.discard(shard_id)
+        shard = self.get_shard(shard_id)
+        if shard is not None:
+            frames.keep(shard._parent)  # noqa: SLF001  (what it shows has no such switch)
 
     async def on_shard_resumed(self, shard_id: int) -> None:
         """Note that a shard hears again, its session being resumed."""
