@@ -115,13 +115,17 @@ class Pairing(commands.Cog):
             await answer(interaction, reply_for(error))
             return
         _log.info("pairing.decided", user_id=user_id, decision=done.value)
-        await interaction.response.edit_message(
-            content=_TOLD[done].format(user=user),
-            view=None,
-            allowed_mentions=discord.AllowedMentions.none(),
-        )
         if done is Decision.APPROVED:
             self._bot.paired.add(user)
+        try:
+            await interaction.response.edit_message(
+                content=_TOLD[done].format(user=user),
+                view=None,
+                allowed_mentions=discord.AllowedMentions.none(),
+            )
+        except FAILURES as failure:  # it is decided all the same
+            _log.warning("pairing.unshown", failure=describe_failure(failure))
+        if done is Decision.APPROVED:
             await self._tell(int(user), LET_IN)
 
     async def _ask_owner(self, user: int, code: str) -> bool:

@@ -133,3 +133,20 @@ def _click(app: AppWorld, source: Message, user: int, custom_id: str) -> dict[st
         "attachment_size_limit": 1000,
         "authorizing_integration_owners": {},
     }
+
+
+async def test_a_click_counts_though_its_card_cannot_be_changed(tmp_path: Path) -> None:
+    """P15, the fault log's click that is not counted: too late for the card, and decided."""
+    async with (
+        Playground() as pg,
+        ScriptedModel() as model,
+        running(tmp_path / "home", pg, model, SETTINGS) as app,
+    ):
+        asked = await knock(app)
+        late = "/interactions/{interaction_id}/{token}/callback"
+        pg.faults.fail("POST", late, status=404, code=10062)
+        pg.invoking.answer_seconds = 0.0
+        await pg.click(ADA, asked, button(asked, "Let in"))
+        await pg.wait_for_message(DIRECT[DEE], lambda m: m.content == LET_IN)
+        _, answer = await app.ask(DEE, DIRECT[DEE], "thank you")
+        assert "thank you" in answer.content
