@@ -26,6 +26,7 @@ A message's way:
 ``tasks``        filed and told   ``gates``  asked, decided and followed
 ``memory``       notes shown under an answer   ``alarms``  what an owner must hear at once
 ``interactions`` each command and button once   ``follow_up``  a late answer, in private
+``callbacks``    what Discord says to the answer to one
 ``rule_notices`` what is said of house rules beside answers
 ``buttons``      what stands under messages and works after a restart
 ``errors``       the one place where an error becomes a reply
@@ -34,6 +35,7 @@ A message's way:
 What holds it:
 
 ``app``          the composition root   ``wiring``  its topics   ``client``  the connection
+``frames``       those that cannot be read   ``global_limit``  the limit over all requests
 ``login_faults`` why the bot does not run   ``host``  what carries runs, without Discord too
 ``cogs``         events and slash commands, one topic a file   ``views``  forms
 ``permissions``  who may give which command   ``tiers``  owner, administrator, trusted or member
