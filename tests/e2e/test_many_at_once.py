@@ -40,7 +40,7 @@ async def test_fifty_conversations_outlast_a_lock(tmp_path: Path) -> None:
                 await crowd.answered((*first, *second))
                 assert (await crowd.health())[0] == 503
             told = crowd.account()["told"]
-            assert told > CONVERSATIONS, "all of the second time, some of the first"
+            assert told >= len(second), "the second time nothing was written"
             with held(app.home):
                 third = await crowd.say()
                 status, parts = await crowd.health()
@@ -140,7 +140,8 @@ async def test_the_shell_works_beside_twenty_that_are_answered(tmp_path: Path) -
     async with crowd_of(tmp_path, 20) as crowd:
         async with crowd.bot(settings):
             (crowd.home / "org.toml").write_text("[retention]\ntrace_mb = 1\n")
-            await crowd.answered(await crowd.say())
+            for _ in range(3):  # half of the sessions end each time: more than a MB to prune
+                await crowd.answered(await crowd.say())
             async with asyncio.TaskGroup() as tasks:
                 talk = tasks.create_task(keep_talking(crowd))
                 told = await asyncio.gather(
@@ -152,7 +153,7 @@ async def test_the_shell_works_beside_twenty_that_are_answered(tmp_path: Path) -
                 crowd.enough.set()
                 await talk
         assert [code for code, _ in told] == [0, 0, 0, 0], told
-        assert json.loads(told[1][1])["traces"] > 0, "something went meanwhile"
+        assert json.loads(told[1][1])["traces"] > 0
         assert len(json.loads(person.read_text())["turns"]) >= len(crowd.places)
         account = crowd.account()
         assert account == {"heard": len(crowd.asked), "told": 0, "lost, doubled or untraced": 0}

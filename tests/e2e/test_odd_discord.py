@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from unittest.mock import patch
 
+import discord
 import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
@@ -169,8 +170,15 @@ async def test_a_global_limit_that_nobody_waits_out_ends_all_the_same(app: AppWo
     assert (await answer_to(app.pg, asked)).content == "The answer."
 
 
-async def test_a_frame_that_cannot_be_read_costs_its_connection_alone(app: AppWorld) -> None:
+async def test_a_frame_that_cannot_be_read_costs_its_connection_alone(
+    app: AppWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """P05: what was said meanwhile is answered over the next connection."""
+
+    async def at_once(*_: object, **__: object) -> None:
+        """Wait no five seconds before a shard says again who it is."""
+
+    monkeypatch.setattr(discord.Client, "before_identify_hook", at_once)
     for frame in ("{half", "[1]", json.dumps({"op": 0, "t": "RESUMED", "s": None, "d": None})):
         with capture_logs() as logs:
             app.pg.gateway.babble(frame)
