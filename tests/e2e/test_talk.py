@@ -13,6 +13,7 @@ from bot.playground.entities import Channel, Message
 from bot.playground.ids import ADA, BO, CY, DEE, EMBER, HEARTH, WORKSHOP
 from bot.playground.scripted_model import Answer, Hang, ScriptedModel
 from bot.playground.server import Playground
+from compiler.request import MessageId
 from support.app_world import AppWorld, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -108,6 +109,16 @@ async def test_one_person_cannot_fill_a_conversation(app: AppWorld) -> None:
     assert len(app.prompts) == 7
 
 
+async def stands(app: AppWorld, message: Message, text: str | None) -> None:
+    """Wait until a message is known by these words, or by none: what waits has heard of it then."""
+    history = app.host.parts.history
+    async with asyncio.timeout(120):
+        while True:
+            known = await history.get(MessageId(f"discord:{message.id}"))
+            if known is not None and (None if known.deleted else known.entry.text) == text:
+                return
+
+
 async def test_an_edit_while_queued_counts_and_both_texts_are_hashed(app: AppWorld) -> None:
     """P13 (a): only the new text reaches the model; the trace holds both hashes."""
     gate = asyncio.Event()
@@ -115,9 +126,9 @@ async def test_an_edit_while_queued_counts_and_both_texts_are_hashed(app: AppWor
     await app.pg.say(BO, HEARTH, f"{ME} first")
     await app.model.wait_for_requests(1)
     queued = await app.pg.say(BO, HEARTH, f"{ME} OLD words")
-    await app.settle()
+    await stands(app, queued, queued.content)
     await app.pg.edit(BO, queued, f"{ME} NEW words")
-    await app.settle()
+    await stands(app, queued, f"{ME} NEW words")
     gate.set()
     assert "NEW words" in (await answer_to(app, queued)).content
     assert "OLD words" not in app.prompts[-1]
@@ -141,7 +152,8 @@ async def test_a_deleted_message_that_waits_never_runs(app: AppWorld) -> None:
     gone = [await app.pg.say(BO, HEARTH, f"{ME} CANARY-{number}") for number in range(3)]
     await app.pg.delete(BO, gone[0])
     await app.pg.bulk_delete(ADA, HEARTH, gone[1:])
-    await app.settle()
+    for each in gone:
+        await stands(app, each, None)
     gate.set()
     _, answer = await app.ask(BO, HEARTH, f"{ME} and now?")
     assert "CANARY" not in "".join(app.prompts) + answer.content
